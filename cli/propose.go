@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -147,6 +148,9 @@ func parseProposals(text string, asked []topics.ID) (map[topics.ID]string, error
 		}
 		if _, twice := names[*answer.Topic]; twice || !slices.Contains(asked, *answer.Topic) {
 			return nil, fmt.Errorf("line %d of the command's output is a label of topic %d, for which it wasn't asked or has answered", n, *answer.Topic)
+		}
+		if strings.ContainsRune(*answer.Label, utf8.RuneError) { // encoding/json replaces other bytes
+			return nil, fmt.Errorf("line %d of the command's output is a label that isn't UTF-8 text (got %.60q)", n, line)
 		}
 		if strings.TrimSpace(*answer.Label) == "" {
 			return nil, fmt.Errorf("line %d of the command's output is an empty label", n)

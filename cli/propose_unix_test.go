@@ -49,6 +49,8 @@ func TestPropose(t *testing.T) {
 		namer + "; echo '{\"topic\":0,\"label\":\"again\"}'":                  "is a label of topic 0, for which it wasn't asked or has answered",
 		namer + "; echo '{\"topic\":999,\"label\":\"other\"}'":                "is a label of topic 999",
 		namer + " | sed 's/Name.*\"/\"/'":                                     "is an empty label",
+		namer + ` | sed 's/Name/\xff/'`:                                       "isn't UTF-8 text (got",
+		namer + ` | sed 's/Name/\\ud800/'`:                                    "isn't UTF-8 text (got",
 		namer + ` | sed 's/Name/\\u001b[2J/'`:                                 `the name isn't one line of UTF-8 text (got "\x1b[2J`,
 		namer + " | sed 's/Name/" + strings.Repeat("x", 101) + "/'":           "the name is too long",
 		"yes '{\"topic\":0,\"label\":\"" + strings.Repeat("x", 1000) + "\"}'": "the command wrote more than 16 MiB",

@@ -88,7 +88,7 @@ flags of the input as for encoding.`,
 	return cmd
 }
 
-func (f *recallFlags) measure(cmd *cobra.Command, path string, models []string) (r recallReport, err error) {
+func (f *recallFlags) measure(cmd *cobra.Command, path string, names []string) (r recallReport, err error) {
 	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
 	x, source, err := readVectors(cmd, path, f.ReadOptions)
 	if err != nil {
@@ -110,18 +110,24 @@ func (f *recallFlags) measure(cmd *cobra.Command, path string, models []string) 
 			return r, err
 		}
 	}
+	models := make([]*model.Model, len(names)) // opened before the search for neighbours, which may take hours
+	for i, name := range names {
+		if models[i], err = loadModel(cmd, name); err != nil {
+			return r, err
+		}
+		if err := recall.Check(models[i], x); err != nil {
+			return r, about(name, err)
+		}
+	}
 	q, err := recall.NewQueries(ctx, x, queries, f.number, f.k, f.seed)
 	if err != nil {
 		return r, about(from, err)
 	}
 	r = recallReport{Queries: len(q.Rows), New: q.CountNew(), K: f.k, Rows: x.Len(), Bytes: 4 * int64(len(x.Data))}
-	for _, name := range models {
-		m, err := loadModel(cmd, name)
-		if err != nil {
-			return r, err
-		}
+	for i, name := range names {
+		m := models[i]
 		var encoded *vectors.Sparse
-		if q.New() && m.Dictionary.Dim == x.Dim {
+		if q.New() {
 			e, err := encode.Model(ctx, m, queries, cpu.Device{}, encode.Defaults(m.Info))
 			if err != nil {
 				return r, about(name, err)

@@ -61,9 +61,9 @@ model       1.0     75.0 %  0.0 MB  1.000 ±0.000  1.000 ±0.000  1.000 ±0.000 
 		"recall x.txt model -k 1 --queries wide.txt":     "wide.txt: queries have the wrong length (got 3, want 2",
 		"recall x.txt model -k 1 --queries nothing":      "nothing: no such file",
 		"recall x.txt model --rows columns":              "--rows",
-		"recall x.txt nothing -k 1":                      "nothing",
+		"recall x.txt model nothing -k 4":                "nothing", // before the search, which would refuse -k
 		"recall wide.txt model -k 1":                     "model: wrong length of atoms (got 2, want 3",
-		"recall other.txt model -k 1":                    `model: row 2 differs (got "c", want "d"`,
+		"recall other.txt model -k 4":                    `model: row 2 differs (got "c", want "d"`,
 		"recall x.txt model -k 1 --max-rows 3":           "model: wrong number of codes (got 4, want 3",
 		"export model -f safetensors -o new --normalize": "--normalize has no effect on format safetensors",
 		"export model -f labels -o new --normalize":      "--normalize has no effect on format labels",

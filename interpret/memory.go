@@ -6,12 +6,12 @@ import (
 )
 
 // Memory estimates, in bytes, the memory of an index of codes with its labels, and the additional memory of its first
-// search for the words of texts. Both are upper limits for usual texts, measured as peaks per row, nonzero and byte of
-// text.
+// search for the words of texts. Both are upper limits for usual texts: peaks per row, nonzero and byte of text, with up
+// to 8 processors. Each processor lists the words that it reads.
 func Memory(codes *vectors.Sparse) (index, search uint64) {
 	const (
-		perRow, perNonzero, perBlock = 80, 6, 8
-		perText, perByte             = 220, 1.5
+		perRow, perNonzero, perBlock  = 80, 6, 8
+		perText, perByte, perLabelled = 220, 2.5, 5 // phrases for labels require more per byte
 	)
 	rows, bytes := uint64(codes.Rows), 0
 	blocks := (codes.Rows + blockRows - 1) / blockRows
@@ -23,8 +23,9 @@ func Memory(codes *vectors.Sparse) (index, search uint64) {
 		bytes += min(len(s), text.MaxBytes)
 	}
 	search = perText*rows + uint64(perByte*float64(bytes))
+	labels := perText*rows + uint64(perLabelled*float64(bytes))
 	if rows <= maxSample { // labels use the words of all texts
-		return index + search, 0
+		return index + labels, 0
 	}
-	return index + (index+search)*maxSample/rows, search
+	return index + (index+labels)*maxSample/rows, search
 }

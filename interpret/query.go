@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"overcomplete/internal/text"
 )
@@ -164,7 +165,8 @@ func trimQuotes(s string) (text string, quoted bool) {
 const operators = "+-−–"
 
 func isOperator(token string) bool {
-	return token != "" && strings.Contains(operators, token)
+	r, n := utf8.DecodeRuneInString(token)
+	return n == len(token) && strings.ContainsRune(operators, r)
 }
 
 // spaceOperators separates operators from words.

@@ -92,6 +92,7 @@ func TestParse(t *testing.T) {
 		"king +":           "no word after the last +",
 		"+":                "no word after the last +",
 		"king - + man":     "no word between - and +",
+		"king \x92 man":    `no word "\x92" in the model`, // the last byte of −
 		"king man + woman": `no + or − between "king" and "man"`,
 		`"zz"`:             "no word of this text is in the model",
 		`"`:                "no word of this text is in the model",
@@ -114,7 +115,7 @@ func TestParse(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	x, labels := queries()
-	for _, s := range []string{"king - man", "\"", "“king", "+−", "−", "#", "dimension", "\xff", "k\u0301ing"} {
+	for _, s := range []string{"king - man", "\"", "“king", "+−", "−", "#", "dimension", "\xff", "\x92", "k\u0301ing"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

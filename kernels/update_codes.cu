@@ -25,7 +25,7 @@
 // mma.sync does 600 TFLOP/s in float16.
 #include "averaging.cuh"
 
-// CodeUpdate is what both roles share.
+// CodeUpdate holds the places of a block's rows and tiles, for both roles.
 struct CodeUpdate {
     static constexpr int ROWS = UPDATE_CODES_ROWS, ATOMS = UPDATE_CODES_ATOMS, DIM = UPDATE_CODES_DIM;
     static constexpr int STAGES = UPDATE_CODES_STAGES; // tiles of atoms in shared memory, and of old codes
@@ -60,8 +60,8 @@ struct CodeUpdate {
     // order that puts the same piece of eight rows into different banks.
     __device__ static __forceinline__ int place(int row, int column) { return row * ATOMS + (column ^ row / 2 % PIECES * 8); }
 
-    // old_codes returns the shared memory of tile n of the old codes, atoms_of that of tile n of the atoms.
-    // Tiles of the second pass continue the numbers of the first.
+    // old_codes and atoms_of return the shared memory of tile n of the old codes and of the atoms. Tiles of
+    // atoms in the second pass have numbers from `tiles` on.
     __device__ __forceinline__ Half* old_codes(int n) const { return residuals + unsigned(n) % STAGES * CODES; }
     __device__ __forceinline__ Half* atoms_of(int n) const { return atoms + unsigned(n) % STAGES * TILE; }
 };

@@ -14,10 +14,12 @@ package intrusion
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
 	"overcomplete/encode"
+	"overcomplete/internal/memory"
 	"overcomplete/interpret"
 	"overcomplete/model"
 	"overcomplete/vectors"
@@ -42,7 +44,7 @@ type Test struct {
 
 // NewTest returns a test of the words that x, reference and all models have; models lists the words of
 // each model. A word without a reference vector is looked up in lower case, unless the lower-case word
-// is in the model, too. The error is [ErrNoWords] or [ErrSameVectors].
+// is in the model, too. The error is [ErrNoWords] or [ErrSameVectors], or says that memory is short.
 func NewTest(x, reference *vectors.Dense, models ...[]string) (*Test, error) {
 	inX, inReference := rowsByWord(x.IDs), rowsByWord(reference.IDs)
 	inModel := make([]map[string]int, len(models))
@@ -59,7 +61,13 @@ func NewTest(x, reference *vectors.Dense, models ...[]string) (*Test, error) {
 		}
 		return row, ok
 	}
-	t := &Test{X: &vectors.Dense{Dim: x.Dim}, Reference: &vectors.Dense{Dim: reference.Dim}, rows: make([][]int, len(models))}
+	most := min(len(models[0]), x.Len())
+	if err := memory.Check(4 * uint64(most) * uint64(x.Dim+reference.Dim)); err != nil {
+		return nil, fmt.Errorf("the vectors of %d words: %w", most, err)
+	}
+	t := &Test{rows: make([][]int, len(models))}
+	t.X = &vectors.Dense{Dim: x.Dim, Data: make([]float32, 0, most*x.Dim)}
+	t.Reference = &vectors.Dense{Dim: reference.Dim, Data: make([]float32, 0, most*reference.Dim)}
 words:
 	for i, word := range models[0] {
 		if inModel[0][word] != i {
@@ -163,9 +171,17 @@ func (t *Test) Score(ctx context.Context, name string, i int, m *model.Model, de
 	return results, nil
 }
 
-// ScoreDense measures the dense vectors.
+// MeasureDense returns the accuracy of the dense vectors.
+func (t *Test) MeasureDense(ctx context.Context) (*Accuracy, error) {
+	if err := memory.Check(8 * uint64(len(t.X.Data))); err != nil {
+		return nil, fmt.Errorf("the nonzeros of %d dense vectors: %w", t.X.Len(), err)
+	}
+	return t.Measure(ctx, interpret.FromDense(t.X))
+}
+
+// ScoreDense returns [Test.MeasureDense] as a result.
 func (t *Test) ScoreDense(ctx context.Context, name string) (Result, error) {
-	a, err := t.Measure(ctx, interpret.FromDense(t.X))
+	a, err := t.MeasureDense(ctx)
 	if err != nil {
 		return Result{}, err
 	}

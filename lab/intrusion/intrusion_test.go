@@ -1,11 +1,13 @@
 package intrusion
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"overcomplete/internal/memory"
 	"overcomplete/testonly"
 	"overcomplete/vectors"
 )
@@ -36,5 +38,14 @@ func TestWords(t *testing.T) {
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: rows %v, want %v", name, got, want)
 		}
+	}
+}
+
+// A test whose vectors don't fit into memory is refused before they are copied.
+func TestNewTestChecksMemory(t *testing.T) {
+	words := []string{"a", "b"}
+	x, reference := &vectors.Dense{IDs: words, Dim: 1, Data: []float32{1, 2}}, &vectors.Dense{IDs: words, Dim: 1 << 40}
+	if _, err := NewTest(x, reference, words); !errors.Is(err, memory.ErrTooLarge) {
+		t.Error(err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"overcomplete/internal/atomicfile"
@@ -100,7 +101,7 @@ func (e *Experiments) model(ctx context.Context, method model.Method, lambda flo
 		return m, m.Save(dir, false)
 	case err == nil && m.Codes == nil:
 		err = errors.New("model without codes; remove it to train it again")
-	case err == nil && (m.Info.Training.Recipe != r || m.Info.Training.Input.SHA256 != e.Source.SHA256 || m.Info.Rows() != e.X.Len()):
+	case err == nil && (m.Info.Training.Recipe != r || m.Info.Training.Input.SHA256 != e.Source.SHA256 || !slices.Equal(m.Codes.IDs, e.X.IDs)):
 		err = errors.New("model of other vectors or settings; remove it or choose another directory")
 	}
 	if err != nil {

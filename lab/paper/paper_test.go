@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -149,11 +150,13 @@ func TestRefusesModels(t *testing.T) {
 	if _, err := e.Tune(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	settings, vectors := *e, *e
+	settings, vectors, words, renamed := *e, *e, *e, *e.X
 	settings.Recipe.Center = true
 	vectors.X = e.X.Slice(0, 100)
+	words.X, renamed.IDs = &renamed, slices.Clone(e.X.IDs)
+	renamed.IDs[len(renamed.IDs)-1] = "other"
 	codes := filepath.Join(e.Dir, "A-k24-lambda0.1", "codes.npz")
-	for i, other := range []*Experiments{&settings, &vectors, e} {
+	for i, other := range []*Experiments{&settings, &vectors, &words, e} {
 		if other == e {
 			testonly.Must(t, os.Truncate(codes, 100))
 		}

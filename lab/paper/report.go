@@ -12,9 +12,9 @@ import (
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/cluster"
 	"overcomplete/internal/printing"
-	"overcomplete/interpret"
 	"overcomplete/lab/eval"
 	"overcomplete/lab/figure"
+	"overcomplete/lab/intrusion"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -130,8 +130,12 @@ func (e *Experiments) intrusion(ctx context.Context, b *strings.Builder, a, bina
 	}
 	e.Test.Seed = 1
 	rows := printing.Table{{"", "dimensions", "word intrusion accuracy, % ↑", "95 % interval"}}
-	for i, codes := range []*vectors.Sparse{interpret.FromDense(e.X), a, binary} {
-		c, err := e.Test.Measure(ctx, e.Test.Codes(0, codes))
+	for i, measure := range []func() (*intrusion.Accuracy, error){
+		func() (*intrusion.Accuracy, error) { return e.Test.MeasureDense(ctx) },
+		func() (*intrusion.Accuracy, error) { return e.Test.Measure(ctx, e.Test.Codes(0, a)) },
+		func() (*intrusion.Accuracy, error) { return e.Test.Measure(ctx, e.Test.Codes(0, binary)) },
+	} {
+		c, err := measure()
 		if err != nil {
 			return err
 		}

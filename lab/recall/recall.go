@@ -85,6 +85,23 @@ func NewQueries(ctx context.Context, x, queries *vectors.Dense, n, k int, seed u
 	return q, err
 }
 
+// Check returns an error if the rows of a model aren't the rows of x: if their number, their words or the vector length
+// differ.
+func Check(m *model.Model, x *vectors.Dense) error {
+	switch {
+	case m.Dictionary.Dim != x.Dim:
+		return fmt.Errorf("wrong length of atoms (got %d, want %d of the vectors)", m.Dictionary.Dim, x.Dim)
+	case m.Codes.Rows != x.Len():
+		return fmt.Errorf("wrong number of codes (got %d, want %d of the vectors)", m.Codes.Rows, x.Len())
+	}
+	for i, word := range m.Codes.IDs {
+		if word != x.IDs[i] {
+			return fmt.Errorf("row %d differs (got %.100q, want %.100q of the vectors)", i, word, x.IDs[i])
+		}
+	}
+	return nil
+}
+
 // New reports whether the queries aren't rows of the index.
 func (q *Queries) New() bool { return q.queries != nil }
 
@@ -140,19 +157,10 @@ func (q *Queries) best(row, n int, among []int, score func(i int) float64) []int
 }
 
 // Measure searches the rows of the index by the codes of a model. [Recalls.Largest] uses at most n weights. encoded holds
-// the codes of new queries; it isn't used if the queries are rows of the index. Measure returns an error if the words or
-// the vector length of the model and of the dense vectors differ.
+// the codes of new queries; it isn't used if the queries are rows of the index. Measure returns an error if [Check] does.
 func (q *Queries) Measure(ctx context.Context, m *model.Model, encoded *vectors.Sparse, n int) (r Recalls, err error) {
-	switch {
-	case m.Dictionary.Dim != q.x.Dim:
-		return r, fmt.Errorf("wrong length of atoms (got %d, want %d of the vectors)", m.Dictionary.Dim, q.x.Dim)
-	case m.Codes.Rows != q.x.Len():
-		return r, fmt.Errorf("wrong number of codes (got %d, want %d of the vectors)", m.Codes.Rows, q.x.Len())
-	}
-	for i, word := range m.Codes.IDs {
-		if word != q.x.IDs[i] {
-			return r, fmt.Errorf("row %d differs (got %.100q, want %.100q of the vectors)", i, word, q.x.IDs[i])
-		}
+	if err := Check(m, q.x); err != nil {
+		return r, err
 	}
 	bytes, _ := interpret.Memory(m.Codes)
 	if err := memory.Check(bytes); err != nil {

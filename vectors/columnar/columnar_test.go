@@ -68,7 +68,7 @@ func TestRefuses(t *testing.T) {
 		var b bytes.Buffer
 		for want, ids := range map[string][]string{
 			"ids and vectors differ in number (got 1 and 2)": {"a"},
-			`word 2 is not UTF-8 (got "\xff")`:                 {"a", "\xff"},
+			`word 2 is not UTF-8 (got "\xff")`:               {"a", "\xff"},
 		} {
 			if err := write(&b, &vectors.Sparse{IDs: ids, CSR: matrix}); err == nil || err.Error() != want || b.Len() > 0 {
 				t.Errorf("%s: error %v after %d bytes, want %s", name, err, b.Len(), want)
