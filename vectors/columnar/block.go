@@ -86,11 +86,8 @@ func (r *rows) next() (err error) {
 			return err
 		}
 	}
-	room := 0 // memory for as many numbers as in the previous block
-	if n := len(r.Rows); n > 0 {
-		room = min(len(r.Numbers), blockNumbers+r.Rows[n-1].Len)
-	}
-	r.Rows, r.Numbers = make([]tabular.Row, 0, len(r.Rows)), memory.Numbers(room)[:0]
+	// Memory for as much as in the previous block, whose elements now belong to the reader.
+	r.Rows, r.Numbers = make([]tabular.Row, 0, len(r.Rows)), memory.Numbers(len(r.Numbers))[:0]
 	text := 0
 	for ; r.left > 0 && len(r.Numbers) < blockNumbers && len(r.Rows) < blockNumbers && text < blockText; r.left-- {
 		row, err := r.Row(r.text)
