@@ -38,6 +38,14 @@ __device__ __forceinline__ void copy_wait()
     asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
 }
 
+// meet is a barrier of the THREADS threads of a block, which warps may reach at different places of
+// the program. __syncthreads must be at one place.
+template <int THREADS>
+__device__ __forceinline__ void meet()
+{
+    asm volatile("bar.sync 1, %0;" ::"n"(THREADS) : "memory");
+}
+
 // tf32 rounds x to TF32, which has 10 bits of fraction, ties away from zero. It
 // returns the bits of a float.
 __device__ __forceinline__ unsigned tf32(float x)
@@ -186,6 +194,11 @@ __device__ __forceinline__ float second_half(unsigned x)
 #define UNROLL
 #define UNROLL_BY(n)
 
+template <int THREADS>
+inline void meet()
+{
+    emulation::meet_threads("meet", 0);
+}
 inline float float_once(double x) { return float(x); }
 inline float inverse_sqrt(float x) { return 1 / sqrtf(x); }
 

@@ -60,6 +60,9 @@ struct CodeUpdate {
     // order that puts the same piece of eight rows into different banks.
     __device__ static __forceinline__ int place(int row, int column) { return row * ATOMS + (column ^ row / 2 % PIECES * 8); }
 
+    // meet_roles waits for all threads of the block. Each role calls it as often as the other.
+    __device__ static __forceinline__ void meet_roles() { meet<UPDATE_CODES_THREADS>(); }
+
     // old_codes and atoms_of return the shared memory of tile n of the old codes and of the atoms. Tiles of
     // atoms in the second pass have numbers from `tiles` on.
     __device__ __forceinline__ Half* old_codes(int n) const { return residuals + unsigned(n) % STAGES * CODES; }
@@ -182,12 +185,12 @@ struct Decoder : CodeUpdate {
             load();
         for (int n = 0; n < tiles; n++) {
             copy_wait<STAGES - 2>();
-            __syncthreads(); // tile n is there; all threads have finished the previous one
+            meet_roles(); // tile n is there; all threads have finished the previous one
             load();
             decode(old_codes(n), atoms_of(n));
         }
         const float factor = float_once(1 / (args.code_scale * args.atom_scale)), residual_scale = float_once(args.residual_scale);
-        __syncthreads(); // nobody reads old codes any more
+        meet_roles(); // nobody reads old codes any more
         UNROLL
         for (int i = 0; i < 2 * DOWN; i++)
             each_pair(i, [&](float2 x, int column, float2 part) {
@@ -199,7 +202,7 @@ struct Decoder : CodeUpdate {
         clear();
         for (int n = 0; n <= tiles; n++) {
             copy_wait<STAGES - 3>();
-            __syncthreads(); // atoms of tile n, codes of tile n − 1 and residuals are there; all threads have finished the previous tiles
+            meet_roles(); // atoms of tile n, codes of tile n − 1 and residuals are there; all threads have finished the previous tiles
             if (n > 0) {
                 load();
                 decode(codes + (n - 1) % 2 * CODES, atoms_of(tiles + n - 1));
@@ -227,7 +230,7 @@ struct Decoder : CodeUpdate {
                 squares[(row + 8 * i) * WARPS_ACROSS + across] = square;
             }
         }
-        __syncthreads();
+        meet_roles();
         UNROLL
         for (int i = 0; i < 2 * DOWN; i++) {
             const int r = row + 8 * i;
@@ -245,7 +248,7 @@ struct Decoder : CodeUpdate {
             if (t == 0 && across == 0 && inside(r))
                 args.factors[first + r] = damping;
         }
-        __syncthreads();
+        meet_roles();
         if (thread < ROWS && inside(thread))
             args.losses[first + thread] = of_row(losses, thread);
     }
@@ -341,13 +344,13 @@ struct Averager : CodeUpdate {
             load_codes(n);
         for (int n = 0; n < tiles; n++) {
             copy_wait<STAGES - 2>();
-            __syncthreads();
+            meet_roles();
             load_codes(n + STAGES - 1);
         }
-        __syncthreads();
+        meet_roles();
         const DualAveraging averaging(args);
         const float code_scale = float_once(args.code_scale);
-        __syncthreads();
+        meet_roles();
         unsigned residual[DIM / 16][4];
         load_residuals(residual);
         for (int n = 0; n < tiles; n++) {
@@ -373,11 +376,11 @@ struct Averager : CodeUpdate {
                 }
             }
             load_sums(n + SUMS);
-            __syncthreads();
+            meet_roles();
         }
         // The decoders' barriers for the sums of rows.
-        __syncthreads();
-        __syncthreads();
+        meet_roles();
+        meet_roles();
     }
 };
 

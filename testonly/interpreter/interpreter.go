@@ -156,19 +156,27 @@ func (b *block) run(number int) {
 
 // meet resolves a barrier at which all warps wait or have ended. It returns the warps that continue.
 func (b *block) meet() []*warp {
-	waits := slices.DeleteFunc(slices.Clone(b.warps), func(w *warp) bool { return w.waiting == nil })
-	if len(waits) == 0 {
-		return nil
+	first := b.warps[0]
+	for _, w := range b.warps {
+		if !w.waiting.sameBarrier(first.waiting) {
+			if w.waiting == nil {
+				w, first = first, w
+			}
+			if first.waiting == nil {
+				w.fail(0, "waits for warps that have ended")
+			}
+			w.fail(0, "waits while other warps do at line %d", first.waiting.line)
+		}
 	}
-	if len(waits) < len(b.warps) {
-		waits[0].fail(0, "waits for warps that have ended")
+	if first.waiting == nil {
+		return nil
 	}
 	b.clock++
 	b.synced = b.clock
 	for _, w := range b.warps {
 		w.waiting, w.synced = nil, b.clock
 	}
-	return waits
+	return slices.Clone(b.warps)
 }
 
 // fault is the panic that ends a launch or Parse early.

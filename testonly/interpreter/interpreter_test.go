@@ -154,10 +154,14 @@ func TestFaults(t *testing.T) {
 			`mov.u32 %r3, %r2; setp.ne.s32 %p1, %r1, 0; @%p1 bra $skip; st.global.u32 [%rd1+4], %r3; $skip:`},
 		{"warps without a barrier", "waits for warps that have ended",
 			`setp.lt.u32 %p1, %r1, 32; @%p1 bra $skip; bar.sync 0; $skip:`},
-		{"warps at different barriers", pass,
+		{"another barrier", "waits while other warps do at line",
+			`setp.lt.u32 %p1, %r1, 32; @%p1 bra $other; bar.sync 0; bra $skip;
+			 $other: bar.sync 0; $skip:`},
+		{"a counted barrier at two places", pass,
 			`xor.b32 %r3, %r1, 32; mul.wide.u32 %rd6, %r3, 4; mov.u64 %rd7, shared; add.s64 %rd6, %rd6, %rd7;
-			 st.shared.u32 [%rd4], %r1; setp.lt.u32 %p1, %r1, 32; @%p1 bra $other; bar.sync 0; bra $skip;
-			 $other: bar.sync 0; $skip: ld.shared.u32 %r4, [%rd6];`},
+			 st.shared.u32 [%rd4], %r1; setp.lt.u32 %p1, %r1, 32; @%p1 bra $other; bar.sync 1, 64; bra $skip;
+			 $other: bar.sync 1, 64; $skip: ld.shared.u32 %r4, [%rd6];`},
+		{"a barrier for one warp", "is not for all 64 threads", `bar.sync 1, 32;`},
 		{"lanes without a barrier", "thread 0: .* is not reached by this lane together with the others",
 			`setp.eq.s32 %p1, %r1, 0; @%p1 bra $skip; bar.sync 0; $skip:`},
 		{"a lane without a shuffle", "thread 9: .*, shfl.sync.bfly.b32 %r3, %r1, 1, 31, -1, is not reached",

@@ -90,6 +90,7 @@ var operations = map[string]operation{
 	"and.pred": logic(and[uint32]), "or.pred": logic(or[uint32]), "xor.pred": logic(xor[uint32]), "not.pred": {operands: "R r", run: notPredicate},
 
 	"bar.sync":                                 {operands: "n", together: true},
+	"bar.sync, counted":                        {operands: "n n", together: true},
 	"bar.warp.sync":                            {operands: "r", together: true, run: meetLanes},
 	"shfl.sync.bfly.b32":                       {operands: "S r r r r", together: true, run: shuffle},
 	"vote.sync.ballot.b32":                     {operands: "R r r", together: true, run: ballot},

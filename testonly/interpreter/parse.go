@@ -55,6 +55,12 @@ type instruction struct {
 	results  []int  // registers written
 }
 
+// sameBarrier reports whether warps that wait at in and at other meet. Both are nil or a bar.sync, which all warps reach
+// at one place unless it says how many threads it is for.
+func (in *instruction) sameBarrier(other *instruction) bool {
+	return in == other || in != nil && other != nil && len(in.args) == 2 && slices.Equal(in.args, other.args)
+}
+
 type flow int8
 
 const (
@@ -288,8 +294,10 @@ func (p *parser) instruction(s string) instruction {
 		return in
 	case "bar.sync":
 		in.flow = flowBarrier
-		if rest != "0" {
-			p.fail("barrier %s; only 0 is known", rest)
+		if len(operands) == 2 {
+			name += ", counted"
+		} else if rest != "0" {
+			p.fail("barrier %s; only 0 needs no number of threads", rest)
 		}
 	}
 	op, ok := find(name, operands)

@@ -120,6 +120,9 @@ func (w *warp) run(steps int) bool {
 			w.fail(bits.TrailingZeros32(^active), "is not reached by this lane together with the others")
 		}
 		if in.flow == flowBarrier {
+			if len(in.args) == 2 && in.args[1] != lanes*len(w.block.warps) {
+				w.fail(0, "is not for all %d threads of the block", lanes*len(w.block.warps))
+			}
 			w.waiting = in
 			return true
 		}

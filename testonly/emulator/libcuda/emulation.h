@@ -73,7 +73,7 @@ struct Site {
 };
 
 // A barrier of the lanes of a warp, or of the warps of a block: none continues before all
-// have arrived, lanes at the same line. They arrive in the order of a ring, which is drawn for each
+// have arrived at the same site. They arrive in the order of a ring, which is drawn for each
 // block, and the last to arrive continues first.
 struct Meeting {
     unsigned size = 0;
@@ -136,7 +136,7 @@ inline bool arrive(Meeting& meeting, const Site& site, const char* those)
 {
     if (meeting.arrived == 0) {
         meeting.site = site;
-    } else if (meeting.site.wait != site.wait || (&meeting != &current->block->warps && meeting.site.line != site.line)) {
+    } else if (meeting.site.wait != site.wait || meeting.site.line != site.line) {
         diverged(meeting.site, site, those);
     }
     if (++meeting.arrived < meeting.size) return false;
