@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -16,8 +15,6 @@ import (
 	"overcomplete/testonly/evaltest"
 	"overcomplete/vectors"
 )
-
-func newEvaluation(r *Representation) *evaluation { return &evaluation{r, context.Background(), 1} }
 
 // sparsified returns the vectors with a third of their values.
 func sparsified(x *vectors.Dense) *Representation {
