@@ -20,9 +20,10 @@
 // and Q of the next tiles. No other thread reads these: here shared memory extends the
 // thread's registers. Averagers keep the residuals of their rows in registers.
 //
-// Lower bounds for 400,000 × 300 → 3000 on an H100: S, Q and codes 24 GB, 7.2 ms at 3.35
-// TB/s; tiles of D 24 GB, 4.4 ms from L2 at 5.5 TB/s; 2.4 Tflop of 320 columns, 3.9 ms if
-// mma.sync does 600 TFLOP/s in float16.
+// Lower bounds for 400,000 × 300 → 3000 on an H200: S, Q and codes 24 GB, 5.6 ms at 4.3
+// TB/s; tiles of D 23 GB, 4.1 ms from L2 at 5.5 TB/s; 2.4 Tflop of 320 columns, 3.9 ms if
+// mma.sync does 600 TFLOP/s in float16. It takes 13.2 ms: with one block per SM, nothing hides
+// the latency of a tile's chain from the barrier to the new codes.
 #include "averaging.cuh"
 
 // CodeUpdate holds the places of a block's rows and tiles, for both roles.
