@@ -299,7 +299,7 @@ avx512: build/linux ## test the kernels of AVX-512 on an emulated processor; req
 # whose goroutines other tests start, too. /avx must be last: -skip ignores alternatives after one that matches a test and
 # names a subtest.
 race: ## run the race detector on packages that start goroutines
-	env -u OVERCOMPLETE_DATA $(call of_tier,-u OVERCOMPLETE_CHROMIUM,) go test -race -short -skip 'ExplainsSizes$(call of_tier,|ScikitLearn|Browser|Authors|TestSearchO|TestSearch$$|KeepsBits|LittleMemory|LongRecords|PlantedAtoms|FileSample|EveryHyperparameter|TestEncode$$/generic/reference|TestLearner/generic/(odd|wide|several)|TestTrainer/generic/(long|wide),)|/avx' -count=1 -timeout=30m \
+	env -u OVERCOMPLETE_DATA $(call of_tier,-u OVERCOMPLETE_CHROMIUM,) go test -race -short -skip 'ExplainsSizes$(call of_tier,|Browser|Authors|TestSearchO|TestSearch$$|KeepsBits|LittleMemory|LongRecords|PlantedAtoms|FileSample|EveryHyperparameter|TestEncode$$/generic/reference|TestLearner/generic/(odd|wide|several)|TestTrainer/generic/(long|wide),)|/avx' -count=1 -timeout=30m \
 		./cpu ./train ./vectors ./interpret/... ./internal/parallel $(call of_tier,,./encode ./vectors/... ./internal/... ./cli/... ./lab/... ./testonly/...)
 
 # The limit is a number of inputs, because go test may report a time limit as a failure. Inputs that

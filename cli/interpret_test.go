@@ -238,7 +238,7 @@ func TestInterpretRefuses(t *testing.T) {
 		{"top model 1 --sort variance", []string{"--sort", "not both"}},
 		{"top same.txt --sort intrusion", []string{"same.txt: not a model, which stores scores"}},
 		{"explain model", []string{"one argument is given"}},
-		{"explain model raed", []string{`"raed"`, "6 words", "similar ones are read"}},
+		{"explain model raed", []string{`"raed"`, "6 rows", "similar ones are read"}},
 		{"explain model xylophone", []string{`"xylophone"`, "none is spelled like it"}},
 	} {
 		checkRefused(t, dir, tt.args, tt.want, before)

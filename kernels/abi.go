@@ -86,9 +86,8 @@ const totalsShared = 256
 
 // A block of decode, accumulate and correlate computes a tile of ROWS × COLUMNS of the
 // result, in steps of DEPTH, with STAGES steps in shared memory (see product.cuh). SHARED is
-// the dynamic shared memory in bytes. Except for HALF_DECODE, it is below the 99 KB of the
-// smaller GPUs (sm_86, sm_89), and small enough for two blocks per SM of the larger ones
-// (sm_80, sm_90).
+// the dynamic shared memory in bytes, below the 99 KB of the smaller GPUs (sm_86, sm_89) and
+// small enough for two blocks per SM of the larger ones (sm_80, sm_90).
 const productThreads = 256
 
 const decodeRows = 128

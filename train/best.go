@@ -228,8 +228,8 @@ func (h bestTraining) learn(ctx context.Context, x *vectors.Dense, device Device
 		stop(err)
 	}
 	learning.Wait()
-	if topics.err != nil && context.Cause(ctx) == topics.err {
-		err = topics.err // not the cancellation that it caused
+	if err == nil || context.Cause(ctx) == topics.err { // learning succeeded, or topics cancelled it
+		err = cmp.Or(topics.err, err)
 	}
 	if err != nil || !hasTopics {
 		return m, err

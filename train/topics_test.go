@@ -140,6 +140,34 @@ func TestTopicsFail(t *testing.T) {
 	}
 }
 
+// stubbornDevice is a device that cancels the training with a cause, as a signal does, and learns nevertheless.
+type stubbornDevice struct {
+	cpu.Device
+	cancel context.CancelCauseFunc
+}
+
+type stubbornLearner struct{ backend.Learner }
+
+func (d stubbornDevice) Learner(x []float32, dictionary *model.Dictionary, norm float64, o encode.Options) (backend.Learner, error) {
+	d.cancel(errors.New("a signal"))
+	l, err := d.Device.Learner(x, dictionary, norm, o)
+	return stubbornLearner{l}, err
+}
+
+func (l stubbornLearner) Learn(ctx context.Context, batches []backend.Minibatch, anchor, noise float64, learned func(n int)) (backend.Sums, error) {
+	return l.Learner.Learn(context.WithoutCancel(ctx), batches, anchor, noise, learned)
+}
+
+// If topics are cancelled after the dictionary is learned, there is no model without topics.
+func TestTopicsCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	h := train.Best()
+	h.Atoms = 36
+	if _, err := train.Fit(ctx, plantedTexts(), h, stubbornDevice{cancel: cancel}, train.Options{NoCodes: true}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want %v", err, context.Canceled)
+	}
+}
+
 // Empty texts have no topics, and a model of words has none by default.
 func TestNoTopics(t *testing.T) {
 	x := plantedTexts()

@@ -129,15 +129,18 @@ func TestReadersEnd(t *testing.T) {
 	}
 }
 
-// A nameSet has the names that were added, as a map does.
+// A nameSet has the names that were added, as a map does. Its table grows only if growth says so.
 func TestNameSet(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var s nameSet
 	want := map[string]bool{}
 	for range 20000 {
-		name := strconv.Itoa(rng.IntN(9000))
+		name, before, growth := strconv.Itoa(rng.IntN(9000)), len(s.table), s.growth(1)
 		if s.add(name) == want[name] {
 			t.Fatalf("%s: added is %t", name, want[name])
+		}
+		if after := len(s.table); after != before && growth != 16*uint64(after) {
+			t.Fatalf("a table of %d names needs %d bytes", after, growth)
 		}
 		want[name] = true
 	}

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 
 	"overcomplete/internal/float32s"
 	"overcomplete/internal/input"
@@ -226,8 +227,7 @@ func (r *reader) ended() bool { return r.full || r.excess }
 // filter returns the valid rows of c. It reuses the memory of c.
 func (r *reader) filter(c chunk) (*Dense, error) {
 	if r.comparesNames() && r.earlier.files == nil {
-		const perRow = 100 // bytes of an entry of seen
-		if err := memory.Check(perRow * uint64(len(c.rows)+c.valid)); err != nil {
+		if err := memory.Check(r.seen.growth(len(c.rows) + c.valid)); err != nil {
 			return nil, fmt.Errorf("hashes to detect repeated rows, after %d rows: %w", r.kept, err)
 		}
 	}
@@ -418,6 +418,18 @@ func (s *nameSet) add(name string) bool {
 	*slot = key
 	s.used++
 	return true
+}
+
+// growth returns the bytes of a larger table, if n more names require one.
+func (s *nameSet) growth(n int) uint64 {
+	size := len(s.table)
+	for 4*(s.used+n) > 3*size {
+		size = max(1<<10, 2*size)
+	}
+	if size == len(s.table) {
+		return 0
+	}
+	return uint64(size) * uint64(unsafe.Sizeof(s.table[0]))
 }
 
 // slot returns the slot of a key, or a free one.

@@ -193,6 +193,9 @@ func readBlock(array *npy.Array, first, n int) (chunk, error) {
 	data := memory.Numbers(n * dim)
 	c := chunk{data: data, span: n, valid: n}
 	part, finite := max(1, cached/dim), true
+	if array.Fortran {
+		part = n // a part is a read per column
+	}
 	for lo := 0; lo < n; lo += part {
 		hi := min(lo+part, n)
 		numbers := data[lo*dim : hi*dim]

@@ -462,6 +462,7 @@ func TestReadWordList(t *testing.T) {
 		{"too few words", npyFile(d, false), "a\n", "FILE: the word list has fewer words than rows (got 1 words)"},
 		{"too many words", npyFile(&Dense{IDs: d.IDs, Dim: 1, Data: []float32{1, 2}}, false), "a\nb\n\n", "FILE: the word list has more words than rows (got more than 2 words)"},
 		{"empty word", npyFile(d, false), "\nb\n", "FILE: row 1: the word is empty"},
+		{"lines of numbers, and too many", "0.5 1\n2 3\n", "1,2\n3,4\n5,6\n", "FILE: the word list has more words than rows (got more than 2 words)"},
 		{"infinity", npyFile(d, true), "a\nb\n", `FILE: row 2: word "b": value 2 is not a finite number (got +Inf)`},
 		{"one dimension", npyFile(&Dense{IDs: d.IDs}, false), "a\nb\n", "FILE: the array is not a matrix of rows × dimensions (got shape [2 0])"},
 		{"npy cut short, from a stream", half(gzipped(npyFile(d, false))), "a\nb\n", "FILE: the gzip data are cut short"},
@@ -475,6 +476,13 @@ func TestReadWordList(t *testing.T) {
 		list := filepath.Join(t.TempDir(), "none")
 		_, _, err := Read(t.Context(), []string{tempFile(t, npyFile(d, false))}, ReadOptions{WordList: list})
 		if want := list + ": no such file or directory"; err == nil || err.Error() != want {
+			t.Errorf("error is %v, want %s", err, want)
+		}
+	})
+	t.Run("JSON array", func(t *testing.T) {
+		list := tempFile(t, `[{"word": "a"}, {"word": "b"}]`)
+		_, _, err := Read(t.Context(), []string{tempFile(t, npyFile(d, false))}, ReadOptions{WordList: list})
+		if want := list + ": " + errJSONArray.Error(); err == nil || err.Error() != want {
 			t.Errorf("error is %v, want %s", err, want)
 		}
 	})

@@ -59,13 +59,17 @@ func newRecordLayout(l *tabular.Layout) *recordLayout {
 // detectRecords returns the format of a table in text that begins with head, or nil, and the offset of its first
 // record. The rows of text would have dim numbers; 0 means that they can't be text.
 func detectRecords(head []byte, dim int, whole bool) (f recordFormat, start int, err error) {
-	if f, err := detectJSON(head); f != nil || err != nil {
-		return f, 0, err
+	json, err := detectJSON(head)
+	if json != nil {
+		return json, 0, nil
 	}
-	if f, start, err := detectCSV(head, dim, whole); f != nil || err != nil {
-		return f, start, err
+	if err == nil {
+		var csv *csvFormat
+		if csv, start, err = detectCSV(head, dim, whole); csv != nil {
+			return csv, start, nil
+		}
 	}
-	return nil, 0, nil
+	return nil, 0, err // not a nil pointer in an interface
 }
 
 // openRecords opens a table in text with the heading h. The first piece, of about first bytes, determines the columns.

@@ -62,7 +62,9 @@ func (r *reader) newList(ctx context.Context, path string, f *storedFile) (*word
 	var blocks tabular.Blocks
 	if format := findFormat(head); format != nil {
 		l.table, blocks, err = format.Open(&content{stored, size, f}, columns)
-	} else if format, start, _ := detectRecords(head, 0, whole); format != nil && namesTexts(format, o.TextColumn) {
+	} else if format, start, problem := detectRecords(head, 0, whole); problem == errJSONArray {
+		return nil, problem
+	} else if format != nil && namesTexts(format, o.TextColumn) {
 		stored.Discard(start)
 		h := heading{lines: bytes.Count(head[:start], newline), record: format}
 		l.table, blocks, err = r.openRecords(ctx, h, path, stored, columns, window, textChunk, func() bool { return l.done })

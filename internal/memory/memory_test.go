@@ -30,4 +30,8 @@ func TestCheck(t *testing.T) {
 	if err := Check(most - 32<<20); err != nil {
 		t.Errorf("all but the reserve and 32 MiB, with 64 MiB of garbage: %v", err)
 	}
+	Recycle(make([]float32, 16<<20))
+	if err := Check(most - 32<<20); err != nil {
+		t.Errorf("all but the reserve and 32 MiB, with 64 MiB to recycle: %v", err)
+	}
 }

@@ -215,7 +215,8 @@ func (a *ArchiveWriter) SetHeader(file io.WriterAt, was, header Header) error {
 }
 
 // shiftCRC returns the change of a CRC-32 after n more bytes, given its change before them: change·x^(8n) modulo the
-// polynomial. The CRC-32 of two parts is the first one's, shifted by the length of the second one, xor the second one's. Bits are reflected: the highest is the coefficient of x⁰.
+// polynomial. The CRC-32 of two parts is the CRC-32 of the first, shifted by the length of the second, xor the CRC-32 of
+// the second. Bits are reflected: the highest is the coefficient of x⁰.
 func shiftCRC(change uint32, n uint64) uint32 {
 	multiply := func(a, b uint32) (product uint32) {
 		for ; a != 0; a <<= 1 {

@@ -61,7 +61,7 @@ func NewTest(x, reference *vectors.Dense, models ...[]string) (*Test, error) {
 		}
 		return row, ok
 	}
-	most := min(len(models[0]), x.Len())
+	most := min(len(models[0]), x.Len(), reference.Len())
 	if err := memory.Check(4 * uint64(most) * uint64(x.Dim+reference.Dim)); err != nil {
 		return nil, fmt.Errorf("the vectors of %d words: %w", most, err)
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 // Search returns the code of y before the selection of its largest values, by the definition in package encode. The
-// dictionary's step size is s, and no atoms enter a code with capacity nonzeros. Devices compute the same bits. All conversions to float32 round; those that seem to have
-// no effect keep the compiler from fusing operations.
+// dictionary's step size is s, and no atoms enter a code with capacity nonzeros or more. Devices compute the same bits.
+// All conversions to float32 round; those that seem to have no effect keep the compiler from fusing operations.
 func Search(y []float32, d *model.Dictionary, s float64, o encode.Options, capacity int) []float32 {
 	const levels, smallest = 63, 0x1p-100
 	atoms := d.Len()
