@@ -110,13 +110,19 @@ func (f *recallFlags) measure(cmd *cobra.Command, path string, names []string) (
 			return r, err
 		}
 	}
-	models := make([]*model.Model, len(names)) // opened before the search for neighbours, which may take hours
-	for i, name := range names {
-		if models[i], err = loadModel(cmd, name); err != nil {
-			return r, err
+	load := func(name string) (*model.Model, error) {
+		m, err := loadModel(cmd, name)
+		if err != nil {
+			return nil, err
 		}
-		if err := recall.Check(models[i], x); err != nil {
-			return r, about(name, err)
+		if err := recall.Check(m, x); err != nil {
+			return nil, about(name, err)
+		}
+		return m, nil
+	}
+	for _, name := range names { // before the search for neighbours, which may take hours; memory holds one model at a time
+		if _, err := load(name); err != nil {
+			return r, err
 		}
 	}
 	q, err := recall.NewQueries(ctx, x, queries, f.number, f.k, f.seed)
@@ -124,8 +130,11 @@ func (f *recallFlags) measure(cmd *cobra.Command, path string, names []string) (
 		return r, about(from, err)
 	}
 	r = recallReport{Queries: len(q.Rows), New: q.CountNew(), K: f.k, Rows: x.Len(), Bytes: 4 * int64(len(x.Data))}
-	for i, name := range names {
-		m := models[i]
+	for _, name := range names {
+		m, err := load(name)
+		if err != nil {
+			return r, err
+		}
 		var encoded *vectors.Sparse
 		if q.New() {
 			e, err := encode.Model(ctx, m, queries, cpu.Device{}, encode.Defaults(m.Info))

@@ -150,7 +150,7 @@ func breakDown(cmd *cobra.Command, t *topics.Table, column string, values []stri
 	}
 	t.BreakDown(values, shownValues)
 	switch order, _ := byFrequency(values); {
-	case strings.TrimSpace(strings.Join(order, "")) == "":
+	case !slices.ContainsFunc(order, func(s string) bool { return strings.TrimSpace(s) != "" }):
 		warn(cmd.ErrOrStderr(), "column %.60q is empty", column)
 	case len(order) > manyValues:
 		warn(cmd.ErrOrStderr(), "column %.60q has %d values: the %d most frequent of each topic are shown", column, len(order), shownValues)

@@ -159,6 +159,7 @@ func TestSearchObjective(t *testing.T) {
 		seeds          uint64
 	}{
 		{"../testdata/godoc.50d.txt.gz", 200, 250, 15, 3},
+		{"../testdata/godoc.50d.txt.gz", 200, 250, 5, 3},
 		{"vectors/glove.6B.50d.9163.txt.gz", 200, 500, 15, 3},
 		{"vectors/googlenews.300d.8000.txt.gz", 20, 1000, 60, 3},
 		{"vectors/minilm.sentences.384d.15565.parquet", 20, 1000, 80, 3},

@@ -229,7 +229,7 @@ type Encoding struct {
 	FirstLambda float64 `json:"first_lambda,omitempty"` // λ of the first step; 0 for exact codes
 	Steps       int     `json:"steps,omitempty"`        // number of FISTA steps; 0 for exact codes
 	Nonzeros    int     `json:"nonzeros,omitempty"`     // maximum of nonzeros per row; 0 for exact codes
-	Search      int     `json:"search,omitempty"`       // [encode.SearchVersion]; 0 for exact codes and for codes of earlier searches
+	Search      int     `json:"search,omitempty"`       // [encode.SearchVersion]; 0 for exact codes and before version 2
 	Gap         float64 `json:"gap,omitempty"`          // requested bound of the relative duality gap of exact codes; 0 for others
 
 	Variance    float64 `json:"variance,omitempty"`  // mean ‖x_i − μ‖²; 0 for the codes of a training by "paper"

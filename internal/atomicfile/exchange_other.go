@@ -2,13 +2,8 @@
 
 package atomicfile
 
-import (
-	"errors"
-	"os"
-)
+import "errors"
 
 func exchange(a, b string) error { return errors.ErrUnsupported }
 
 func checkMove(path string) error { return nil }
-
-func StartSync(f *os.File) {}

@@ -34,6 +34,9 @@ type Terms struct {
 // MaxBytes is the number of bytes of a text that this package reads. It ignores the rest.
 const MaxBytes = 20000
 
+// maxTokenizers limits the memory of NewTerms: each tokenizer lists the words that it reads.
+const maxTokenizers = 8
+
 // NewTerms lists the words of texts. If forLabels, it also finds phrases, and the words that count for labels.
 // Numbers, single ASCII letters, parts of addresses and words beside mail addresses don't count. Words in a passage of
 // four words that an earlier text contains don't count either. Pairs of characters don't count, but phrases joined from
@@ -47,7 +50,7 @@ func NewTerms(texts []string, forLabels bool) *Terms {
 		}
 		b.seen = newPassages(size / 6) // about 6 bytes per word
 	}
-	tokenizers := make([]*tokenizer, runtime.GOMAXPROCS(0))
+	tokenizers := make([]*tokenizer, min(runtime.GOMAXPROCS(0), maxTokenizers))
 	for w := range tokenizers {
 		tokenizers[w] = &tokenizer{forLabels: forLabels, idOf: make(map[string]uint32)}
 	}
