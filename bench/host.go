@@ -429,6 +429,9 @@ type timelessLearner struct {
 
 func (l timelessLearner) Device() string { return "none" }
 func (l timelessLearner) Close() error   { return nil }
+func (l timelessLearner) AtomSquares() ([]float64, error) {
+	return make([]float64, l.dictionary.Len()), nil
+}
 func (l timelessLearner) Dictionary() ([]float32, error) {
 	return slices.Clone(l.dictionary.Atoms), nil
 }

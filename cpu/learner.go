@@ -208,6 +208,11 @@ func (l *learner) Restore(atoms []float32) error {
 	return nil
 }
 
+// AtomSquares implements [backend.Learner].
+func (l *learner) AtomSquares() ([]float64, error) {
+	return backend.AtomSquares(l.encoder.dictionary.Atoms, l.encoder.dictionary.Dim), nil
+}
+
 // Dictionary implements [backend.Learner].
 func (l *learner) Dictionary() ([]float32, error) {
 	return slices.Clone(l.encoder.dictionary.Atoms), nil

@@ -276,6 +276,12 @@ func (s *state) sum(measured []measures, sums *backend.Sums) {
 	}
 }
 
+// AtomSquares implements [backend.Trainer].
+func (s *state) AtomSquares() ([]float64, error) {
+	d, err := s.Dictionary()
+	return backend.AtomSquares(d, s.dim), err
+}
+
 // Dictionary implements [backend.Trainer].
 func (s *state) Dictionary() ([]float32, error) {
 	d := make([]float32, 0, s.atoms*s.dim)

@@ -42,6 +42,7 @@ type learner struct {
 	resident   pointer[float32]     // V×L: all rows minus the mean; 0 if they don't fit
 	order      pointer[int32]       // V: the resident rows of the queued mini-batches
 	sumProgram pointer[instruction] // adds the losses, nonzeros and Σ|a| of a batch's codes a to numbers
+	squares    body                 // for AtomSquares, into decoded
 	numbers    pointer[float64]     // numberCount for the mini-batch before, then for each queued mini-batch
 }
 
@@ -116,6 +117,7 @@ func (l *learner) prepare(start []float32) error {
 		sumProgram = append(sumProgram, instruction{op: opTotal, dst: sumCount, a: i}, instruction{op: opAccumulate, dst: i, a: sumCount})
 	}
 	l.sumProgram, l.numbers = upload(g, sumProgram), alloc[float64](g, (1+maxQueued)*numberCount)
+	l.squares = g.squaresOf(l.encoder.atoms, pointer[float64](l.decoded), w)
 	l.copyRowsToDevice()
 	return l.encoder.prepared()
 }
@@ -306,6 +308,12 @@ func (l *learner) Restore(atoms []float32) error {
 	toDevice(l.gpu, l.encoder.atoms, pitched(atoms, w.dim, w.dimPitch), l.gpu.compute)
 	l.gpu.synchronize(l.gpu.compute)
 	return l.gpu.err
+}
+
+// AtomSquares implements [backend.Learner].
+func (l *learner) AtomSquares() ([]float64, error) {
+	defer l.gpu.enter()()
+	return l.gpu.rowNumbersOf(l.squares)
 }
 
 // Dictionary implements [backend.Learner].

@@ -88,6 +88,24 @@ func (b *trainer) newProgram(x *executable) (*deviceProgram, error) {
 	return p, g.err
 }
 
+// squaresOf returns a launch that stores ‖d‖² of each atom d in squares.
+func (g *gpu) squaresOf(atoms pointer[float32], squares pointer[float64], w widths) body {
+	return body{
+		program: upload(g, []instruction{{op: opRowDot}, {op: opStore}}), places: upload(g, []place{{0, int64(w.dimPitch)}}),
+		input: atoms, numbers: alloc[float64](g, 1), rowNumbers: squares, rowPitch: int64(w.atoms),
+		instructions: 2, numberCount: 1, rows: int32(w.atoms), width: int32(w.dim),
+	}
+}
+
+// rowNumbersOf runs k and returns the row numbers that it stores.
+func (g *gpu) rowNumbersOf(k body) ([]float64, error) {
+	numbers := make([]float64, k.rows)
+	g.queue(k.launch(), g.compute)
+	toHost(g, numbers, k.rowNumbers, g.compute)
+	g.synchronize(g.compute)
+	return numbers, g.err
+}
+
 func upload[T any](g *gpu, values []T) pointer[T] {
 	p := alloc[T](g, len(values))
 	toDevice(g, p, values, g.compute)

@@ -35,6 +35,7 @@ type trainer struct {
 	products         [program.SquaresProduct + 1]pointer[float32]
 	rowNumbers       pointer[float64] // for each index of a row number, rowPitch values, one per row
 	used             pointer[int32]   // K: 1 for atoms with a nonzero
+	atomSquares      body             // for [trainer.AtomSquares], into rowNumbers
 
 	state    rowState // state of all rows
 	nonzeros int64    // number of nonzeros, after the first code pass
@@ -128,6 +129,7 @@ func (b *trainer) fill(p backend.Problem, dictionaryStep, codeStep *executable) 
 	b.used = alloc[int32](g, b.atoms)
 	atoms := b.atoms * b.dimPitch
 	b.dictionary, b.squares = alloc[float32](g, atoms), alloc[float32](g, atoms)
+	b.atomSquares = g.squaresOf(b.dictionary, b.rowNumber(0), b.widths)
 	decoded := b.length(program.Rows)
 	if dictionaryStep.share > 0 {
 		decoded *= halfDecodeShares
@@ -248,6 +250,12 @@ func (b *trainer) pass(ctx context.Context, f func()) error {
 		b.progress(b.rows)
 	}
 	return b.gpu.err
+}
+
+// AtomSquares implements [backend.Trainer].
+func (b *trainer) AtomSquares() ([]float64, error) {
+	defer b.gpu.enter()()
+	return b.gpu.rowNumbersOf(b.atomSquares)
 }
 
 // Dictionary implements [backend.Trainer].

@@ -11,8 +11,6 @@ import (
 
 	"overcomplete/internal/backend"
 	"overcomplete/internal/checkpoint"
-	"overcomplete/internal/float32s"
-	"overcomplete/internal/parallel"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -127,13 +125,17 @@ func (f *fit) epoch(ctx context.Context) error {
 
 // measure returns the metrics of epoch t from its sums.
 func (f *fit) measure(t int, s backend.Sums) (model.Epoch, error) {
-	d, err := f.trainer.Dictionary()
+	atomSquares, err := f.trainer.AtomSquares()
 	if err != nil {
 		return model.Epoch{}, err
 	}
+	squares, norms := 0.0, 0.0
+	for _, square := range atomSquares {
+		squares += square
+		norms += math.Sqrt(square)
+	}
 	training := &f.model.Info.Training
 	words, atoms := float64(training.Input.Rows), training.Recipe.Base().Atoms
-	squares, norms := atomNorms(d, training.Input.Dim)
 	e := model.Epoch{
 		Epoch:       t,
 		RunningLoss: s.RunningLoss / words,
@@ -165,21 +167,6 @@ func (o *Options) warnDead(dead, atoms int, advice string) {
 	if share := float64(dead) / float64(atoms); share > maxDeadShare {
 		o.note("warning: %.0f %% of the atoms are dead: %s", 100*share, advice)
 	}
-}
-
-// atomNorms returns ‖D‖² and the sum of the atoms' norms.
-func atomNorms(d []float32, dim int) (sum, norms float64) {
-	squares := make([]float64, len(d)/dim)
-	parallel.Ranges(len(squares), func(lo, hi int) { // a GPU waits meanwhile
-		for i := lo; i < hi; i++ {
-			squares[i] = float32s.Squares(d[i*dim:][:dim])
-		}
-	})
-	for _, square := range squares {
-		sum += square
-		norms += math.Sqrt(square)
-	}
-	return sum, norms
 }
 
 // newFit returns the state of a new training by r, whose defaults are set.

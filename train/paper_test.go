@@ -77,6 +77,11 @@ func (s scripted) Epoch(ctx context.Context, epoch, batch int) (backend.Sums, er
 	return sums, ctx.Err()
 }
 
+func (s scripted) AtomSquares() ([]float64, error) {
+	d, err := s.Dictionary()
+	return backend.AtomSquares(d, s.problem.Dim), err
+}
+
 // Dictionary returns atoms of norm 5, 0 and 10, and zeros.
 func (s scripted) Dictionary() ([]float32, error) {
 	d := make([]float32, s.problem.Hyperparameters.Atoms*s.problem.Dim)

@@ -114,6 +114,9 @@ type Learned interface {
 	// Dictionary returns a copy of D, K×L.
 	Dictionary() ([]float32, error)
 
+	// AtomSquares returns ‖d‖² of each atom. On a GPU it is faster than [Learned.Dictionary].
+	AtomSquares() ([]float64, error)
+
 	// SaveState calls f with consecutive parts of a matrix, which f reads. It returns the first error of f.
 	SaveState(m checkpoint.Matrix, f func(part []float32) error) error
 
@@ -214,6 +217,15 @@ func CheckLearner(x []float32, d *model.Dictionary, norm float64) error {
 		return err
 	}
 	return nil
+}
+
+// AtomSquares returns ‖d‖² of each atom of length dim.
+func AtomSquares(atoms []float32, dim int) []float64 {
+	squares := make([]float64, len(atoms)/dim)
+	for k := range squares {
+		squares[k] = float32s.Squares(atoms[k*dim:][:dim])
+	}
+	return squares
 }
 
 // Addressable is more bytes than a process can address on any machine.

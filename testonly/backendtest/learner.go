@@ -237,11 +237,21 @@ func squares(x []float64) (sum float64) {
 	return sum
 }
 
-func atomsOf(t *testing.T, l backend.Learner) []float32 {
+// atomsOf returns the atoms of l. It checks their squared norms.
+func atomsOf(t *testing.T, l backend.Learned) []float32 {
 	t.Helper()
 	atoms, err := l.Dictionary()
 	if err != nil {
 		t.Fatal(err)
+	}
+	squares, err := l.AtomSquares()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, want := range backend.AtomSquares(atoms, len(atoms)/len(squares)) {
+		if got := squares[k]; math.Abs(got-want) > 1e-6*want { // a GPU rounds each square to float32
+			t.Errorf("‖d‖² of atom %d is %v, want %v", k, got, want)
+		}
 	}
 	return atoms
 }

@@ -145,6 +145,12 @@ func (o *Oracle) measure(sums *backend.Sums) error {
 	return nil
 }
 
+// AtomSquares implements [backend.Trainer].
+func (o *Oracle) AtomSquares() ([]float64, error) {
+	d, err := o.Dictionary()
+	return backend.AtomSquares(d, o.spec.Dim), err
+}
+
 // Dictionary implements [backend.Trainer].
 func (o *Oracle) Dictionary() ([]float32, error) {
 	d := make([]float32, len(o.d))

@@ -202,10 +202,7 @@ func (s suite) againstOracle(t *testing.T, p problem) {
 
 func learned(t *testing.T, b backend.Trainer) ([]float32, *vectors.CSR) {
 	t.Helper()
-	dictionary, err := b.Dictionary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dictionary := atomsOf(t, b)
 	codes, err := b.Codes()
 	if err != nil {
 		t.Fatal(err)
