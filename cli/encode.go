@@ -52,8 +52,8 @@ training, and codes of method B are nonnegative.
 
 Processes can share a large input: run encode with --shard 1/16 to 16/16, and put the
 outputs together with "overcomplete merge". --device cuda:all uses all GPUs of one machine.
-Codes of different kinds of CPU, and of GPUs, differ in the last digits. Encode all shards on one
-kind; all GPUs are of one kind.`,
+Codes of x86 CPUs with AVX2, of other CPUs, and of GPUs differ in the last digits. Encode all shards
+on one of these kinds.`,
 		Example: `  overcomplete encode model new.txt -o new.model
   overcomplete encode model vectors.bin -o part3.model --shard 3/16
   zcat crawl.txt.gz | overcomplete encode model - -o exact.model --exact --gap 1e-3`,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 
 	"overcomplete/encode"
@@ -107,8 +108,13 @@ func (e *encoder) refresh() (err error) {
 	return nil
 }
 
-// Device implements [encode.Encoder].
-func (e *encoder) Device() string { return name(e.kernels) }
+// Device implements [encode.Encoder]. All levels of an architecture except generic compute the same bits.
+func (e *encoder) Device() string {
+	if e.kernels.Name == "generic" {
+		return name(e.kernels)
+	}
+	return "cpu " + runtime.GOARCH
+}
 
 // Options implements [encode.Encoder].
 func (e *encoder) Options() encode.Options { return e.options }

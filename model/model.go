@@ -84,7 +84,7 @@ type Info struct {
 type Training struct {
 	Input  Input   `json:"input"`  // the training vectors
 	Recipe Recipe  `json:"recipe"` // the algorithm and its hyperparameters
-	Device string  `json:"device"` // "cpu" with its level, or "cuda" with its compute capability and, for the recipe "paper", the precision; results of different devices differ in the last bits
+	Device string  `json:"device"` // "cpu" with its architecture or level, or "cuda" with its compute capability and, for the recipe "paper", the precision; results of different devices differ in the last bits
 	Lambda float64 `json:"lambda"` // λ, weight of Σ‖a_i‖₁ in the objective; for the recipe "best", Best.Lambda · mean ‖x − μ‖²
 	Epochs []Epoch `json:"epochs"` // metrics after each epoch
 

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"overcomplete/encode"
 	"overcomplete/internal/parallel"
@@ -68,7 +69,8 @@ type Spectrum struct {
 
 // StepSize returns the step size for d; see the function [StepSize].
 func (s *Spectrum) StepSize(d *model.Dictionary) (float64, error) {
-	v, next, products := make([]float64, d.Dim), make([]float64, d.Dim), make([]float64, d.Len())
+	v, next := make([]float64, d.Dim), make([]float64, d.Dim)
+	sums := make([]float64, (d.Len()+gramAtoms-1)/gramAtoms*d.Dim)
 	if s.Direction == nil {
 		rng := rand.New(rand.NewPCG(1, 1)) // a start that isn't orthogonal to the singular vector
 		for i := range v {
@@ -83,7 +85,7 @@ func (s *Spectrum) StepSize(d *model.Dictionary) (float64, error) {
 	var square float64 // ‖D‖₂², the largest eigenvalue of DᵀD
 	for range SpectrumSteps {
 		normalise(v)
-		multiplyGram(next, products, v, d)
+		multiplyGram(next, sums, v, d)
 		before := square
 		square = 0
 		for j := range v {
@@ -133,44 +135,46 @@ func normalise(v []float64) {
 	}
 }
 
-// multiplyGram computes next = DᵀDv. The argument products has length K. The sums of four atoms are independent, which
-// hides the latency of additions.
-func multiplyGram(next, products, v []float64, d *model.Dictionary) {
-	parallel.Ranges((d.Len()+3)/4, func(lo, hi int) {
-		k, end := 4*lo, min(4*hi, d.Len())
-		for ; k+4 <= end; k += 4 {
-			a, b, c, e := d.Atom(k)[:len(v)], d.Atom(k + 1)[:len(v)], d.Atom(k + 2)[:len(v)], d.Atom(k + 3)[:len(v)]
-			var ofA, ofB, ofC, ofE float64
-			for j, x := range v {
-				ofA += float64(a[j]) * x
-				ofB += float64(b[j]) * x
-				ofC += float64(c[j]) * x
-				ofE += float64(e[j]) * x
+// gramAtoms is the number of atoms whose sums multiplyGram computes together. It doesn't depend on the number of
+// processors, so that sums don't either.
+const gramAtoms = 256
+
+// multiplyGram computes next = DᵀDv. The argument sums has length L for each gramAtoms atoms. The sums of four atoms are
+// independent, which hides the latency of additions.
+func multiplyGram(next, sums, v []float64, d *model.Dictionary) {
+	parallel.Ranges(len(sums)/d.Dim, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			sum := sums[i*d.Dim:][:len(v)]
+			clear(sum)
+			k, end := i*gramAtoms, min((i+1)*gramAtoms, d.Len())
+			for ; k+4 <= end; k += 4 {
+				a, b, c, e := d.Atom(k)[:len(v)], d.Atom(k + 1)[:len(v)], d.Atom(k + 2)[:len(v)], d.Atom(k + 3)[:len(v)]
+				var ofA, ofB, ofC, ofE float64
+				for j, x := range v {
+					ofA += float64(a[j]) * x
+					ofB += float64(b[j]) * x
+					ofC += float64(c[j]) * x
+					ofE += float64(e[j]) * x
+				}
+				for j := range sum {
+					sum[j] += float64(a[j])*ofA + float64(b[j])*ofB + float64(c[j])*ofC + float64(e[j])*ofE
+				}
 			}
-			products[k], products[k+1], products[k+2], products[k+3] = ofA, ofB, ofC, ofE
-		}
-		for ; k < end; k++ {
-			products[k] = 0
-			for j, x := range d.Atom(k) {
-				products[k] += float64(x) * v[j]
-			}
-		}
-	})
-	parallel.Ranges(len(next), func(lo, hi int) {
-		next := next[lo:hi]
-		clear(next)
-		k := 0
-		for ; k+4 <= d.Len(); k += 4 {
-			a, b, c, e := d.Atom(k)[lo:hi], d.Atom(k + 1)[lo:hi], d.Atom(k + 2)[lo:hi], d.Atom(k + 3)[lo:hi]
-			of := products[k:][:4]
-			for j := range next {
-				next[j] += float64(a[j])*of[0] + float64(b[j])*of[1] + float64(c[j])*of[2] + float64(e[j])*of[3]
-			}
-		}
-		for ; k < d.Len(); k++ {
-			for j, x := range d.Atom(k)[lo:hi] {
-				next[j] += float64(x) * products[k]
+			for ; k < end; k++ {
+				var of float64
+				for j, x := range d.Atom(k) {
+					of += float64(x) * v[j]
+				}
+				for j, x := range d.Atom(k) {
+					sum[j] += float64(x) * of
+				}
 			}
 		}
 	})
+	clear(next)
+	for sum := range slices.Chunk(sums, d.Dim) {
+		for j, x := range sum {
+			next[j] += x
+		}
+	}
 }

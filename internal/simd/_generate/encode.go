@@ -21,14 +21,16 @@ func (l level) total(v VecVirtual) Register {
 	return v.AsX()
 }
 
-// dots loads two vectors per multiplication with addition. Four sums hide the latency of this instruction.
+// dots loads two vectors per multiplication with addition. Four groups of sums hide the latency of this instruction. A
+// group has 16 sums at every level, so that all levels round alike.
 func (l level) dots() {
 	l.text("dots")
 	pp, index, n, rp, length := base("p"), base("index"), length("index"), base("r"), length("r")
 	d, width, end, i := base("d"), bytes("dim"), GP64(), GP64()
 	MOVLQSX(parameter("end"), end)
 	XORQ(i, i)
-	const sums = 4
+	const groups = 4
+	size := vectorFloats / l.floats // vectors of a group
 	Label("nonzero")
 	CMPQ(i, n)
 	JGE(LabelRef("done"))
@@ -41,7 +43,7 @@ func (l level) dots() {
 	MOVQ(rp, r)
 	MOVQ(length, left)
 	var sum []VecVirtual
-	for range sums {
+	for range groups * size {
 		v := l.vector()
 		l.clear(v)
 		sum = append(sum, v)
@@ -55,23 +57,28 @@ func (l level) dots() {
 		ADDQ(U32(count*4*l.floats), r)
 		ADDQ(U32(count*4*l.floats), row)
 	}
-	SUBQ(U8(sums*l.floats), left)
+	SUBQ(U8(groups*vectorFloats), left)
 	JL(LabelRef("rest"))
 	Label("vectors")
-	vectors(sums)
-	SUBQ(U8(sums*l.floats), left)
+	vectors(groups * size)
+	SUBQ(U8(groups*vectorFloats), left)
 	JGE(LabelRef("vectors"))
 	Label("rest")
-	ADDQ(U8(sums*l.floats), left)
+	ADDQ(U8(groups*vectorFloats), left)
 	JZ(LabelRef("add"))
 	Label("vector")
-	vectors(1)
-	SUBQ(U8(l.floats), left)
+	vectors(size)
+	SUBQ(U8(vectorFloats), left)
 	JNZ(LabelRef("vector"))
 	Label("add")
-	VADDPS(sum[1], sum[0], sum[0])
-	VADDPS(sum[3], sum[2], sum[2])
-	VADDPS(sum[2], sum[0], sum[0])
+	for i := range size {
+		VADDPS(sum[size+i], sum[i], sum[i])
+		VADDPS(sum[3*size+i], sum[2*size+i], sum[2*size+i])
+		VADDPS(sum[2*size+i], sum[i], sum[i])
+	}
+	if !l.wide { // as total does with a wide vector
+		VADDPS(sum[1], sum[0], sum[0])
+	}
 	VMOVSS(l.total(sum[0]), floats(pp, i))
 	INCQ(i)
 	JMP(LabelRef("nonzero"))
