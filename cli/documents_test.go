@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -88,9 +89,8 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
-// Commands in the documents on the models of README print the blocks that follow them. Processors differ in the last
-// bits of models, which decide about single texts and words of small topics. Up to a third of the lines on texts may
-// therefore differ.
+// Commands in the documents on the models of README print the blocks that follow them. Processors of another
+// architecture differ in the last bits of models, which decide about single texts and words.
 func TestDocumentedOutput(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)
@@ -118,13 +118,7 @@ func TestDocumentedOutput(t *testing.T) {
 			_, block, found := strings.Cut(text[at[1]:until], "\n```\n")
 			if output, _, ended := strings.Cut(block, "```\n"); found && ended {
 				shown++
-				lines, differ := strings.Split(output, "\n"), 0
-				for i, line := range strings.Split(stdout, "\n") {
-					if i >= len(lines) || line != lines[i] {
-						differ++
-					}
-				}
-				if texts := strings.Contains(command, "messages.model"); stdout != output && !(texts && 3*differ <= len(lines)) {
+				if stdout != output && runtime.GOARCH == "amd64" {
 					t.Errorf("%s: %q prints\n%s, not\n%s", path, command, stdout, output)
 				}
 			}

@@ -35,11 +35,11 @@ func Example() {
 		fmt.Printf("%.3f %d %v\n", w.Value, w.Dimension, index.Words(w.Pole(), 6))
 	}
 	// Output:
-	// 0.293 415 [objects garbage gc heap sweeping cycle]
-	// 0.219 40 [gc background assists cycle mark sweep]
-	// 0.207 220 [ever freed collector garbage frees heap]
-	// 0.189 495 [spans objects frees counted allocated span]
-	// 0.151 107 [marked been being object reachable created]
+	// 0.291 415 [objects garbage heap gc sweeping allocator]
+	// 0.230 220 [ever garbage collector freed frees heap]
+	// 0.214 40 [gc background assists cycle mark sweep]
+	// 0.181 495 [spans objects frees counted allocated span]
+	// 0.151 222 [leak leaks causing detection leaked cycles]
 }
 
 // Encode all rows of a file, as "overcomplete encode" does. The new model records its input.
