@@ -23,10 +23,9 @@ type encoder struct {
 	gpu        *gpu
 	widths     widths
 	options    encode.Options
-	stepSize   float64 // FISTA's step size for the initial atoms
-	nonzeros   int     // maximum per row, at most K
-	capacity   int     // see backend.Capacity
-	batch      int     // maximum number of rows at a time
+	nonzeros   int // maximum per row, at most K
+	capacity   int // see backend.Capacity
+	batch      int // maximum number of rows at a time
 
 	atoms   pointer[float32] // D, K×L
 	step    pointer[float64] // FISTA's step size
@@ -94,10 +93,6 @@ func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch
 	if o.Gap > 0 {
 		return nil, fmt.Errorf("%w: exact codes", ErrUnsupported)
 	}
-	step, err := backend.StepSize(dictionary)
-	if err != nil {
-		return nil, err
-	}
 	g, err := d.open(append(files, "search_atoms", "polish")...)
 	if err != nil {
 		return nil, err
@@ -108,7 +103,7 @@ func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch
 	atoms := dictionary.Len()
 	return &encoder{
 		dictionary: dictionary, gpu: g, widths: newWidths(atoms, dictionary.Dim),
-		options: o, stepSize: step, nonzeros: min(o.Nonzeros, atoms), capacity: backend.Capacity(o, atoms), batch: batch,
+		options: o, nonzeros: min(o.Nonzeros, atoms), capacity: backend.Capacity(o, atoms), batch: batch,
 	}, nil
 }
 
@@ -164,7 +159,7 @@ const maxPacked = 256 << 20
 
 // prepare copies the dictionary and allocates device memory for e.batch rows. It reduces e.batch to the number
 // of rows that fit beside the reserved bytes, and returns an error if fewer than minRows fit. If learns is set, the
-// encoder stores dense codes on the device and returns no codes.
+// encoder stores dense codes on the device and returns no codes, and the learner computes the step size.
 func (e *encoder) prepare(minRows int, reserved int64, learns bool) error {
 	g := e.gpu
 	defer g.enter()()
@@ -180,8 +175,14 @@ func (e *encoder) prepare(minRows int, reserved int64, learns bool) error {
 		need := (e.fixedBytes() + reserved + int64(minRows)*e.rowBytes(learns)) / 19 * 20
 		return g.memoryError(fmt.Sprintf("%d sparse dimensions", e.widths.atoms), need, free)
 	}
-	rows := e.batch
-	e.atoms, e.step = alloc[float32](g, e.widths.atoms*e.widths.dimPitch), upload(g, []float64{e.stepSize})
+	rows, step := e.batch, 0.0
+	if !learns {
+		var err error
+		if step, err = backend.StepSize(e.dictionary); err != nil {
+			return err
+		}
+	}
+	e.atoms, e.step = alloc[float32](g, e.widths.atoms*e.widths.dimPitch), upload(g, []float64{step})
 	memory := func(n int, _ bool) pointer[byte] { return alloc[byte](g, n) }
 	e.rounded, e.search = newRoundedAtoms(memory, e.widths, e.searchKernel()), newSearchState(memory, e.widths, rows, e.searchKernel())
 	e.search.iterations, e.search.count = upload(g, schedule(e.options.Lambda, e.options.Steps)), e.options.Steps
