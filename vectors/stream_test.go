@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"overcomplete/testonly"
 )
 
 // streamed joins the blocks of Stream.
@@ -56,13 +58,9 @@ func TestStream(t *testing.T) {
 	} {
 		path := tempFile(t, c.content)
 		want, wantSource, err := Read(t.Context(), []string{path}, c.o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		got, source, err := streamed(t, path, c.o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		checkDense(t, got, want)
 		source.reading, wantSource.reading = reading{}, reading{}
 		if fmt.Sprint(source) != fmt.Sprint(wantSource) {

@@ -11,15 +11,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"overcomplete/testonly"
 )
 
 // documentedAPI returns the paths of docs/reference/explorer.md, each with the names of its parameters.
 func documentedAPI(t testing.TB) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/reference/explorer.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	api := map[string][]string{"/": nil, "/explore.css": nil, "/explore.js": nil, "/icon.svg": nil}
 	for line := range strings.Lines(string(text)) {
 		row, ok := strings.CutPrefix(line, "| `/data/")
@@ -54,9 +54,7 @@ func TestAPI(t *testing.T) {
 		t.Fatal(w.Body)
 	}
 	kept, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	cases := 0
 	// try sends a request and checks its status. If want is 0, any status except a server error is valid.
 	try := func(want int, target string, fields ...string) {

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"overcomplete/testonly"
 )
 
 // get sends a request to a handler. Fields are "Name: value": header fields, Method, Body, and From, the address of
@@ -191,9 +193,7 @@ func checkAnswer(t *testing.T, target string, w *httptest.ResponseRecorder) {
 // Serve answers over a real connection, and ends with its context.
 func TestServe(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	m := testModel()
@@ -211,9 +211,7 @@ func TestServe(t *testing.T) {
 		{"/" + strings.Repeat("a", 5_000), 404},
 	} {
 		response, err := http.Get(base + tt.target)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		io.Copy(io.Discard, response.Body)
 		response.Body.Close()
 		if response.StatusCode != tt.status {
@@ -222,9 +220,7 @@ func TestServe(t *testing.T) {
 	}
 	for _, raw := range []string{"GET /data/%zz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", "GET / HTTP/1.1\r\n\r\n", "nonsense\r\n\r\n"} {
 		connection, err := net.Dial("tcp", listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		fmt.Fprint(connection, raw)
 		answer, err := io.ReadAll(connection)
 		connection.Close()
@@ -244,9 +240,7 @@ func TestServe(t *testing.T) {
 // docs/reference/explorer.md documents each path and each field of its answer.
 func TestDataIsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/reference/explorer.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	section := string(page)
 	quoted := func(s string) map[string]bool {
 		found := map[string]bool{"texts": true} // in all answers

@@ -16,6 +16,7 @@ import (
 	flatbuffers "github.com/google/flatbuffers/go"
 
 	"overcomplete/internal/memory"
+	"overcomplete/testonly"
 	"overcomplete/vectors"
 )
 
@@ -38,12 +39,8 @@ func writeArrow(t *testing.T, ids []string, dim int, o ...ipc.Option) []byte {
 	}
 	var b bytes.Buffer
 	w := ipc.NewWriter(&b, append(o, ipc.WithSchema(schema))...)
-	if err := w.Write(array.NewRecordBatch(schema, []arrow.Array{text.NewArray(), lists.NewArray()}, int64(len(ids)))); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, w.Write(array.NewRecordBatch(schema, []arrow.Array{text.NewArray(), lists.NewArray()}, int64(len(ids)))))
+	testonly.Must(t, w.Close())
 	return b.Bytes()
 }
 

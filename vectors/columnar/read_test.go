@@ -119,9 +119,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 	for name, write := range writers {
 		var b bytes.Buffer
-		if err := write(&b, &vectors.Sparse{IDs: []string{"a", "b"}, CSR: matrix}); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, write(&b, &vectors.Sparse{IDs: []string{"a", "b"}, CSR: matrix}))
 		want := "contains sparse vectors of a model, not dense ones; export its codes in a dense format first"
 		if _, err := readBytes(t, b.Bytes(), vectors.ReadOptions{}); err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s: error %v, want %s", name, err, want)
@@ -132,9 +130,7 @@ func TestReadRefuses(t *testing.T) {
 func readBytes(t *testing.T, content []byte, o vectors.ReadOptions) (*vectors.Dense, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, content, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.WriteFile(path, content, 0o666))
 	d, _, err := vectors.Read(t.Context(), []string{path}, o)
 	return d, err
 }
@@ -149,9 +145,7 @@ func contents(t testing.TB, pattern string) map[string][]byte {
 	files := map[string][]byte{}
 	for _, name := range names {
 		content, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		files[filepath.Base(name)] = content
 	}
 	return files
@@ -161,9 +155,7 @@ func contents(t testing.TB, pattern string) map[string][]byte {
 func TestReadCutShort(t *testing.T) {
 	for _, name := range []string{"lists.arrow", "stream.arrow", "zstd.arrow", "lists.parquet", "groups.parquet"} {
 		whole, err := os.ReadFile(filepath.Join("testdata", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		for n := range whole {
 			if testing.Short() && n%7 > 0 {
 				continue
@@ -195,9 +187,7 @@ func TestReadArrowLacksRows(t *testing.T) {
 	if err == nil {
 		err = w.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	whole := b.Bytes()
 	if d, err := readBytes(t, whole, vectors.ReadOptions{}); err != nil || d.Len() != 2*rows {
 		t.Fatalf("%v, error %v", d, err)
@@ -258,9 +248,7 @@ func TestReadDamaged(t *testing.T) {
 // checkAny writes content to path and checks the properties of Read that hold for any input.
 func checkAny(t *testing.T, path string, content []byte, o vectors.ReadOptions) {
 	t.Helper()
-	if err := os.WriteFile(path, content, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.WriteFile(path, content, 0o666))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	d, _, err := vectors.Read(t.Context(), []string{path}, o)
@@ -291,14 +279,10 @@ func footer(t *testing.T, content []byte, change func(*format.FileMetaData)) []b
 	end := len(content) - 8
 	start := end - int(binary.LittleEndian.Uint32(content[end:]))
 	var m format.FileMetaData
-	if err := thrift.Unmarshal(new(thrift.CompactProtocol), content[start:end], &m); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, thrift.Unmarshal(new(thrift.CompactProtocol), content[start:end], &m))
 	change(&m)
 	b, err := thrift.Marshal(new(thrift.CompactProtocol), &m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	return withFooter(content[:start], b)
 }
 
@@ -403,9 +387,7 @@ func TestReadChecksSizes(t *testing.T) {
 		{"an Arrow buffer that grows to 16 GiB", grown, "a buffer can't decompress to the size that it declares (got 17179869184 bytes)"},
 	} {
 		path := filepath.Join(t.TempDir(), "file")
-		if err := os.WriteFile(path, tt.content, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, os.WriteFile(path, tt.content, 0o666))
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		_, _, err := vectors.Read(t.Context(), []string{path}, vectors.ReadOptions{})
@@ -425,17 +407,13 @@ func TestReadChecksPages(t *testing.T) {
 	whole := contents(t, "*.parquet")["lists.parquet"]
 	for _, codec := range []compress.Codec{&parquet.Snappy, &parquet.Gzip, &parquet.Zstd, &parquet.Lz4Raw} {
 		grows, err := codec.Encode(nil, make([]byte, 64<<20))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		for name, page := range map[string][]byte{"grows": grows, "is damaged": bytes.Repeat([]byte{0xa5}, 100)} {
 			header := format.PageHeader{Type: format.DataPage, UncompressedPageSize: 1000, CompressedPageSize: int32(len(page))}
 			header.DataPageHeader.Valid = true
 			header.DataPageHeader.V = format.DataPageHeader{NumValues: 3, DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE}
 			b, err := thrift.Marshal(new(thrift.CompactProtocol), &header)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, err)
 			content := slices.Concat([]byte(parquetMagic), b, page)
 			length := int64(len(content) - len(parquetMagic))
 			file := footer(t, append(content, whole[len(parquetMagic):]...), func(m *format.FileMetaData) {
@@ -476,9 +454,7 @@ func withHeader(t *testing.T, h format.PageHeader, page []byte) []byte {
 	t.Helper()
 	h.CompressedPageSize, h.UncompressedPageSize = int32(len(page)), int32(len(page))
 	b, err := thrift.Marshal(new(thrift.CompactProtocol), &h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	return append(b, page...)
 }
 
@@ -643,19 +619,13 @@ func bodyLength(t *testing.T, n int64) []byte {
 	numbers.AppendValues(make([]float32, 1234), nil)
 	var b bytes.Buffer
 	w := ipc.NewWriter(&b, ipc.WithSchema(schema))
-	if err := w.Write(array.NewRecordBatch(schema, []arrow.Array{numbers.NewArray()}, 1234)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, w.Write(array.NewRecordBatch(schema, []arrow.Array{numbers.NewArray()}, 1234)))
+	testonly.Must(t, w.Close())
 	messages := ipc.NewMessageReader(bytes.NewReader(b.Bytes()))
 	var length int64
 	for length == 0 {
 		message, err := messages.Message()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		length = message.BodyLen()
 	}
 	at := bytes.Index(b.Bytes(), binary.LittleEndian.AppendUint64(nil, uint64(length)))
@@ -671,9 +641,7 @@ func bodyLength(t *testing.T, n int64) []byte {
 func TestStreamArrow(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "v", Type: arrow.FixedSizeListOf(100, arrow.PrimitiveTypes.Float32)}}, nil)
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	stdin := os.Stdin
 	os.Stdin = r
 	defer func() { os.Stdin = stdin }()
@@ -698,9 +666,7 @@ func TestStreamArrow(t *testing.T) {
 	}()
 	n, most := 0, uint64(0)
 	for d, err := range vectors.Stream(t.Context(), []string{"-"}, vectors.ReadOptions{}, new(vectors.Source)) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		if d.IDs[0] != fmt.Sprint(n) || d.Dim != 100 || d.Row(0)[99] != 100 {
 			t.Fatalf("row %d is %q, %v", n, d.IDs[0], d.Row(0))
 		}
@@ -748,9 +714,7 @@ func testReadLargeParquet(t *testing.T, options ...parquet.WriterOption) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, w.Close())
 	d, err := readBytes(t, b.Bytes(), vectors.ReadOptions{})
 	if err != nil || d.Len() != rows || d.Dim != dim {
 		t.Fatalf("%+v, %v", d, err)
