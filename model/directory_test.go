@@ -324,26 +324,6 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// A foreign directory isn't replaced, and the new model is kept.
-func TestSaveKeepsTheModel(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "model")
-	other, m := testModel(3, 2, 3, false), testModel(4, 2, 3, true)
-	testonly.Must(t, modeldir.NewTarget(dir, false).Check())
-	save(t, dir, false, other)
-	expectModel(t, dir, other)
-	err := m.Save(dir, false)
-	if err == nil || !strings.Contains(err.Error(), "already exists") {
-		t.Fatalf("error %v", err)
-	}
-	_, kept, _ := strings.Cut(err.Error(), "; the new one is kept as ")
-	if got, err := Open(kept); err != nil || !reflect.DeepEqual(got, m) {
-		t.Errorf("kept %+v, %v", got, err)
-	}
-	if got, err := Open(dir); err != nil || !reflect.DeepEqual(got, other) {
-		t.Errorf("there is %+v, %v", got, err)
-	}
-}
-
 // wantOpenError checks that Open fails in one line that names the file.
 func wantOpenError(t *testing.T, what, dir, file, want string) {
 	t.Helper()
