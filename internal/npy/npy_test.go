@@ -58,20 +58,6 @@ func TestWriteIsWhatNumPyWrites(t *testing.T) {
 	}
 }
 
-func TestRoundTrip(t *testing.T) {
-	// Longer than the chunks of conversion, and not a multiple of their length.
-	long := make([]float32, 3*chunk/4+7)
-	for i := range long {
-		long[i] = float32(i) * 0.37
-	}
-	roundTrip(t, []int{len(long)}, long)
-	roundTrip(t, []int{2, 2}, []float32{0, float32(math.Copysign(0, -1)), math.MaxFloat32, math.SmallestNonzeroFloat32})
-	roundTrip(t, []int{0, 7}, []float32{})
-	roundTrip(t, nil, []int32{-5})
-	roundTrip(t, []int{3}, []int32{math.MinInt32, 0, math.MaxInt32})
-	roundTrip(t, []int{1, 3, 1}, []int64{math.MinInt64, 0, math.MaxInt64})
-}
-
 // readFile reads a file of size bytes, or of unknown size, with the shape in its header.
 func readFile[T Element](file []byte, size int64) ([]int, []T, error) {
 	a, err := Open(bytes.NewReader(file), size)
@@ -89,24 +75,6 @@ func readMember[T Element](a *Archive, name string, shape ...int) ([]T, error) {
 		return nil, err
 	}
 	return Read[T](array, shape...)
-}
-
-func roundTrip[T float32 | int32 | int64](t *testing.T, shape []int, data []T) {
-	t.Helper()
-	var file bytes.Buffer
-	testonly.Must(t, Write(&file, shape, data))
-	if offset := file.Len() - binary.Size(data); offset%64 != 0 {
-		t.Errorf("shape %v: elements start at byte %d, not a multiple of 64", shape, offset)
-	}
-	for _, size := range []int64{-1, int64(file.Len())} {
-		gotShape, got, err := readFile[T](file.Bytes(), size)
-		if err != nil {
-			t.Fatalf("shape %v, size %d: %v", shape, size, err)
-		}
-		if !slices.Equal(gotShape, shape) || !slices.Equal(got, data) {
-			t.Errorf("shape %v, size %d: read %v %v", shape, size, gotShape, got)
-		}
-	}
 }
 
 func TestWriteRefusesWrongShape(t *testing.T) {
