@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -433,14 +432,6 @@ func checkError(t *testing.T, path string, o ReadOptions, message string) {
 	got := strings.ReplaceAll(err.Error(), path, "FILE")
 	if got != message {
 		t.Errorf("error is\n%s, want\n%s", got, message)
-	}
-}
-
-func TestReadMissingFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "none")
-	checkError(t, path, ReadOptions{}, "FILE: no such file or directory")
-	if _, _, err := Read(t.Context(), []string{path}, ReadOptions{}); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%v isn't fs.ErrNotExist", err)
 	}
 }
 
