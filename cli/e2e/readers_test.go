@@ -324,7 +324,7 @@ func array[T npy.Number](shape []int, data []T) []byte {
 	return b.Bytes()
 }
 
-// archive returns a zip file of names and arrays, one of which is damaged. Sometimes a name is wrong or is there twice.
+// archive returns a zip file of names and arrays. It damages one array, and sometimes it changes or repeats a name.
 func archive(rng *rand.Rand, members ...any) []byte {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
