@@ -614,26 +614,20 @@ func TestReadPageOfNulls(t *testing.T) {
 // bodyLength returns an Arrow stream whose record batch declares the given length of its body.
 func bodyLength(t *testing.T, n int64) []byte {
 	t.Helper()
-	schema := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Float32}}, nil)
-	numbers := array.NewFloat32Builder(memory.DefaultAllocator)
-	numbers.AppendValues(make([]float32, 1234), nil)
-	var b bytes.Buffer
-	w := ipc.NewWriter(&b, ipc.WithSchema(schema))
-	testonly.Must(t, w.Write(array.NewRecordBatch(schema, []arrow.Array{numbers.NewArray()}, 1234)))
-	testonly.Must(t, w.Close())
-	messages := ipc.NewMessageReader(bytes.NewReader(b.Bytes()))
+	stream := writeArrow(t, []string{"a"}, 1234)
+	messages := ipc.NewMessageReader(bytes.NewReader(stream))
 	var length int64
 	for length == 0 {
 		message, err := messages.Message()
 		testonly.Must(t, err)
 		length = message.BodyLen()
 	}
-	at := bytes.Index(b.Bytes(), binary.LittleEndian.AppendUint64(nil, uint64(length)))
+	at := bytes.Index(stream, binary.LittleEndian.AppendUint64(nil, uint64(length)))
 	if at < 0 {
 		t.Fatal("no length of a body")
 	}
-	binary.LittleEndian.PutUint64(b.Bytes()[at:], uint64(n))
-	return b.Bytes()
+	binary.LittleEndian.PutUint64(stream[at:], uint64(n))
+	return stream
 }
 
 // Compressed files and pipes have the same rows. The memory of Arrow streams doesn't grow with their
