@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -224,10 +223,8 @@ func TestStreamArraysInLittleMemory(t *testing.T) {
 		for d, err := range Stream(t.Context(), []string{path}, ReadOptions{Distinct: true}, new(Source)) {
 			testonly.Must(t, err)
 			if n += d.Len(); n%(1<<12) == 0 {
-				var m runtime.MemStats
-				runtime.GC()
-				if runtime.ReadMemStats(&m); m.HeapAlloc > most {
-					t.Fatalf("%d bytes in use after %d rows", m.HeapAlloc, n)
+				if used := testonly.BytesInUse(); used > most {
+					t.Fatalf("%d bytes in use after %d rows", used, n)
 				}
 			}
 		}

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -89,14 +88,12 @@ func TestReadExplainsSizes(t *testing.T) {
 				o.WordList = tempFile(t, tt.list)
 			}
 			path := tempFile(t, tt.content)
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
+			allocated := testonly.CountBytes()
 			_, _, err := Read(t.Context(), []string{path}, o)
-			runtime.ReadMemStats(&after)
 			if err == nil || !strings.HasSuffix(strings.ReplaceAll(err.Error(), path, "FILE"), tt.message) {
 				t.Errorf("error %v, want %q", err, tt.message)
 			}
-			if n := after.TotalAlloc - before.TotalAlloc; n > tt.most {
+			if n := allocated(); n > tt.most {
 				t.Errorf("%d bytes allocated for a file of %d", n, len(tt.content))
 			}
 		})

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -249,12 +248,10 @@ func TestReadDamaged(t *testing.T) {
 func checkAny(t *testing.T, path string, content []byte, o vectors.ReadOptions) {
 	t.Helper()
 	testonly.Must(t, os.WriteFile(path, content, 0o666))
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
+	allocated := testonly.CountBytes()
 	d, _, err := vectors.Read(t.Context(), []string{path}, o)
-	runtime.ReadMemStats(&after)
 	// Four bytes of valid Zstandard can expand to 128 KiB, and its window is 512 MiB in Arrow's library.
-	if n := after.TotalAlloc - before.TotalAlloc; n > uint64(600<<20+1<<16*len(content)) {
+	if n := allocated(); n > uint64(600<<20+1<<16*len(content)) {
 		t.Errorf("%d bytes allocated for a file of %d", n, len(content))
 	}
 	if err != nil {
@@ -388,14 +385,12 @@ func TestReadChecksSizes(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "file")
 		testonly.Must(t, os.WriteFile(path, tt.content, 0o666))
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
+		allocated := testonly.CountBytes()
 		_, _, err := vectors.Read(t.Context(), []string{path}, vectors.ReadOptions{})
-		runtime.ReadMemStats(&after)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %s", tt.name, err, tt.want)
 		}
-		if n := after.TotalAlloc - before.TotalAlloc; n > 16<<20 {
+		if n := allocated(); n > 16<<20 {
 			t.Errorf("%s: %d bytes allocated for a file of %d", tt.name, n, len(tt.content))
 		}
 	}
@@ -420,14 +415,12 @@ func TestReadChecksPages(t *testing.T) {
 				words := &m.RowGroups[0].Columns[0].MetaData
 				words.Codec, words.DataPageOffset, words.DictionaryPageOffset, words.TotalCompressedSize = codec.CompressionCodec(), 4, 0, length
 			})
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
+			allocated := testonly.CountBytes()
 			_, err = readBytes(t, file, vectors.ReadOptions{})
-			runtime.ReadMemStats(&after)
 			if err == nil || !strings.Contains(err.Error(), `damaged Parquet file: column "word": page at 4: `) {
 				t.Errorf("a page of %v that %s: error %v", codec, name, err)
 			}
-			if n := after.TotalAlloc - before.TotalAlloc; n > 32<<20 { // Zstandard's window is 16 MiB
+			if n := allocated(); n > 32<<20 { // Zstandard's window is 16 MiB
 				t.Errorf("a page of %v that %s: %d bytes allocated for a file of %d", codec, name, n, len(file))
 			}
 		}
@@ -665,10 +658,7 @@ func TestStreamArrow(t *testing.T) {
 			t.Fatalf("row %d is %q, %v", n, d.IDs[0], d.Row(0))
 		}
 		if n += d.Len(); n%(10*rows) < d.Len() {
-			runtime.GC()
-			var m runtime.MemStats
-			runtime.ReadMemStats(&m)
-			most = max(most, m.HeapAlloc)
+			most = max(most, testonly.BytesInUse())
 		}
 	}
 	if n != batches*rows {
