@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"overcomplete/testonly"
 )
 
 var (
@@ -45,9 +47,7 @@ func TestLinks(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	if links == 0 {
 		t.Error("no links found")
 	}
@@ -68,9 +68,7 @@ func TestGuarantees(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	guarantees, _, _ := strings.Cut(read(t, page), "## Not guaranteed")
 	_, guarantees, _ = strings.Cut(guarantees, "\n## ")
 	named := regexp.MustCompile("`((?:Test|Fuzz)\\w+)`")
@@ -92,9 +90,7 @@ func TestGuarantees(t *testing.T) {
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	return string(text)
 }
 

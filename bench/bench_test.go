@@ -38,9 +38,7 @@ func metrics(t *testing.T, out, name string) (all []map[string]float64) {
 
 func TestCPU(t *testing.T) {
 	var out bytes.Buffer
-	if err := run(strings.Fields("cpu --words 150 --dim 8 --atoms 24 --epochs 3 --count 2"), &out); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, run(strings.Fields("cpu --words 150 --dim 8 --atoms 24 --epochs 3 --count 2"), &out))
 	machine, training := metrics(t, out.String(), "Machine"), metrics(t, out.String(), "Training/V=150/L=8/K=24")
 	encoding := metrics(t, out.String(), "Encoding/L=8/K=24")
 	if len(machine) != 2 || len(training) != 2 || len(encoding) != 2 {
@@ -84,16 +82,12 @@ func TestMistakesExitWith2(t *testing.T) {
 // The tests that gpu.sh names exist.
 func TestGPUSmoke(t *testing.T) {
 	script, err := os.ReadFile("gpu.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	var tests []string
 	files, _ := filepath.Glob("../kernels/*_test.go")
 	for _, file := range files {
 		source, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(string(source), -1) {
 			tests = append(tests, m[1])
 		}
@@ -126,9 +120,7 @@ func TestMain(m *testing.M) {
 // Both commands read, encode and write every format, and the times of the stages add up to the wall-clock time.
 func TestHost(t *testing.T) {
 	var out bytes.Buffer
-	if err := run(strings.Fields("host --rows 2500 --dim 8 --atoms 24 --nonzeros 3 --count 1 --dir "+t.TempDir()), &out); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, run(strings.Fields("host --rows 2500 --dim 8 --atoms 24 --nonzeros 3 --count 1 --dir "+t.TempDir()), &out))
 	for _, format := range formatNames() {
 		if floors := metrics(t, out.String(), "HostFloor/format="+format); len(floors) != 1 || !(floors[0]["read-sha256-ms"] > 0) {
 			t.Errorf("floors of %s: %v", format, floors)

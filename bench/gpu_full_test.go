@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"overcomplete/testonly"
 	"overcomplete/testonly/emulator"
 )
 
@@ -43,16 +44,12 @@ func newBundle(t *testing.T) string {
 	t.Helper()
 	bundle := t.TempDir()
 	timeout, err := exec.LookPath("timeout")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	for name, text := range map[string]string{
 		"timeout": "#!/usr/bin/env bash\nshift\nlimit=$1\nshift\nexec '" + timeout + "' $((20*limit)) \"$@\"\n",
 		"bench":   "#!/bin/sh\n" + asProgram + "=1 exec '" + os.Args[0] + "' \"$@\"\n",
 	} {
-		if err := os.WriteFile(filepath.Join(bundle, name), []byte(text), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, os.WriteFile(filepath.Join(bundle, name), []byte(text), 0o777))
 	}
 	for name, source := range map[string]string{
 		"gpu.sh": "gpu.sh", "compute-sanitizer": "testdata/tools.sh", "ncu": "testdata/tools.sh", "nvidia-smi": "testdata/tools.sh",
@@ -61,9 +58,7 @@ func newBundle(t *testing.T) string {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(bundle, name), text, 0o777)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 	}
 	if out, err := exec.Command("go", "build", "-o", bundle, "-tags", "gpu", "overcomplete").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -79,13 +74,9 @@ func TestGPUScript(t *testing.T) {
 	}
 	bundle, results := newBundle(t), filepath.Join(t.TempDir(), "results")
 	script, err := os.ReadFile("gpu.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	const failing = "#!/bin/sh\necho \"panic: device $CUDA_VISIBLE_DEVICES, $CUDA_CACHE_PATH\"\nexit 2\n"
-	if err := os.WriteFile(filepath.Join(bundle, "kernels.test"), []byte(failing), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.WriteFile(filepath.Join(bundle, "kernels.test"), []byte(failing), 0o777))
 	cmd := exec.Command(filepath.Join(bundle, "gpu.sh"), append([]string{results}, strings.Fields("--count 1 --compare-words 200")...)...)
 	cmd.Env = append(os.Environ(), "WORDS=300", "DIM=8", "ATOMS=24", "EPOCHS=2", "LENGTHS=5 12", "OVERCOMPLETE_TEST_GPU=",
 		"PATH="+bundle+":"+os.Getenv("PATH"), "PYTHON=false", "CUDA_VISIBLE_DEVICES=3,1")
@@ -97,9 +88,7 @@ func TestGPUScript(t *testing.T) {
 		t.Errorf("%q is not in\n%s", want, out)
 	}
 	stages, err := os.ReadFile(filepath.Join(results, "stages.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	var got []string
 	for line := range strings.Lines(string(stages)) {
 		got = append(got, strings.Join(strings.Fields(line)[:2], " "))
@@ -121,9 +110,7 @@ func TestGPUScript(t *testing.T) {
 	// The parts in the instructions include all stages. Each part ends in less than 9 minutes, even if each of its
 	// stages must be killed.
 	instructions, err := os.ReadFile(filepath.Join("results", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	kill := regexp.MustCompile(`timeout --kill-after=(\d+) `).FindStringSubmatch(string(script))
 	left := map[string]int{} // seconds of the stages that no part includes
 	for _, m := range regexp.MustCompile(`(?m)^stage (\w+) (\d+) `).FindAllStringSubmatch(string(script), -1) {

@@ -228,32 +228,20 @@ type hostResult struct {
 	Peak   float64            // resident memory in MB; 0 if unknown
 }
 
-// measure prints the times of both commands on 1, 2 and all cores, and the serial part s. The time on n cores is
-// modelled as s + p/n, and s follows from the times on one and on all cores.
+// measure prints the times of both commands on 1, 2 and all cores.
 func (b *hostBench) measure(format string, repeats int) error {
-	wall := make(map[string][]float64) // seconds
-	name := func(command string, cores int) string {
-		return fmt.Sprintf("Host/command=%s/format=%s/cores=%d", command, format, cores)
-	}
 	all := runtime.NumCPU()
 	cores := slices.Compact(slices.Sorted(slices.Values([]int{1, min(2, all), all})))
 	for range repeats {
 		for _, n := range cores {
 			for _, command := range []string{"train", "encode"} {
+				name := fmt.Sprintf("Host/command=%s/format=%s/cores=%d", command, format, n)
 				r, err := b.spawn(command, format, n)
 				if err != nil {
-					return fmt.Errorf("%s: %w", name(command, n), err)
+					return fmt.Errorf("%s: %w", name, err)
 				}
-				wall[name(command, n)] = append(wall[name(command, n)], r.T.Seconds())
-				printResult(b.out, name(command, n), r)
+				printResult(b.out, name, r)
 			}
-		}
-	}
-	for _, command := range []string{"train", "encode"} {
-		one, n := median(wall[name(command, 1)]), float64(all)
-		if all > 1 {
-			serial := (median(wall[name(command, all)]) - one/n) * n / (n - 1)
-			printResult(b.out, fmt.Sprintf("HostSerial/command=%s/format=%s", command, format), testing.BenchmarkResult{N: 1, T: seconds(serial)})
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"overcomplete/internal/npy"
+	"overcomplete/testonly"
 )
 
 func TestGenerateIsAFunctionOfTheRow(t *testing.T) {
@@ -28,18 +29,12 @@ func TestGenerateIsAFunctionOfTheRow(t *testing.T) {
 
 func TestWriteVectors(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.npy")
-	if err := run([]string{"vectors", "--words", "5", "--dim", "3", path}, nil); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, run([]string{"vectors", "--words", "5", "--dim", "3", path}, nil))
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	defer f.Close()
 	a, err := npy.Open(f, -1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	x, err := npy.Read[float32](a, 5, 3)
 	if err != nil || !slices.Equal(x, generate(seed, 5, 3).Data) {
 		t.Errorf("read %v, error %v", x, err)

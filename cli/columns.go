@@ -52,20 +52,17 @@ The p-value assumes independent rows: near-duplicates make it too small.
   overcomplete columns model --against new.parquet`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var err error
 			switch {
-			case against == "" && len(args) == 1:
-				err = refuseFlags(cmd, "is for a COLUMN", "values", "dimensions", "by")
-			}
-			switch {
-			case err != nil:
-				return err
-			case against == "":
-				return compareValues(cmd, args[0], args[1:], by, values, dimensions)
-			case len(args) == 2:
+			case against != "" && len(args) == 2:
 				return usagef("--against compares all rows; drop it, or column %.60q", args[1])
+			case against != "":
+				return compareFiles(cmd, args[0], against, dimensions)
+			case len(args) == 1:
+				if err := refuseFlags(cmd, "is for a COLUMN", "values", "dimensions", "by"); err != nil {
+					return err
+				}
 			}
-			return compareFiles(cmd, args[0], against, dimensions)
+			return compareValues(cmd, args[0], args[1:], by, values, dimensions)
 		},
 	}
 	flags := cmd.Flags()

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -82,11 +81,9 @@ func TestDamagedModels(t *testing.T) {
 		model, name, _ := strings.Cut(path, "/")
 		line := lines[model][rng.IntN(len(lines[model]))]
 		dir.Write(t, path, []byte(content))
-		var was, is runtime.MemStats
-		runtime.ReadMemStats(&was)
+		allocated := testonly.CountBytes()
 		code, stdout, stderr := run(line)
-		runtime.ReadMemStats(&is)
-		if n := is.TotalAlloc - was.TotalAlloc; n > 256<<20 {
+		if n := allocated(); n > 256<<20 {
 			t.Errorf("%s: %d bytes allocated", line, n)
 		}
 		complaints := 0

@@ -170,13 +170,9 @@ func TestExploreExport(t *testing.T) {
 		_, packed, _ := strings.Cut(string(dir.Read(t, "page.html")), `id="data">`)
 		packed, _, _ = strings.Cut(packed, "<")
 		r, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(packed)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		text, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		return string(text)
 	}
 	page := data()

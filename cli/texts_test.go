@@ -399,36 +399,16 @@ func TestTopics(t *testing.T) {
 	dir.MustRun(t, "train in.txt -o none -k 20 --rows texts --topics 0")
 	for _, line := range []string{"topics topics --json", "topics topics --topics 5 --json"} {
 		got := runJSON[struct {
-			Topics, Subtopics []struct {
-				ID, Count int
-				Parent    *int
-			}
-			Rows, Dimensions []*int
+			Topics, Subtopics []struct{ Count int }
+			Rows, Dimensions  []*int
 		}](t, dir, line)
-		counts, ofSubtopics, none := map[int]int{}, map[int]int{}, 0
-		for _, id := range got.Rows {
-			if id == nil {
-				none++
-			} else {
-				counts[*id]++
-			}
-		}
-		for _, sub := range got.Subtopics {
-			ofSubtopics[*sub.Parent] += sub.Count
-		}
+		rows := 0
 		for _, topic := range got.Topics {
-			if n := topic.Count; n != counts[topic.ID] || ofSubtopics[topic.ID] != n && ofSubtopics[topic.ID] > 0 || topic.Parent != nil {
-				t.Errorf("%s: %+v, and %d rows, %d of subtopics", line, topic, counts[topic.ID], ofSubtopics[topic.ID])
-			}
+			rows += topic.Count
 		}
-		if len(ofSubtopics) == 0 {
-			t.Errorf("%s: no subtopics", line)
-		}
-		if len(got.Dimensions) != 20 || !slices.ContainsFunc(got.Dimensions, func(theme *int) bool { return theme != nil }) {
-			t.Errorf("%s: themes of dimensions: %v", line, got.Dimensions)
-		}
-		if len(got.Topics) != len(counts) || len(got.Topics) < 2 || len(got.Rows) != x.Len() || none != 0 {
-			t.Errorf("%s: %d topics, %d rows, %d without", line, len(got.Topics), len(got.Rows), none)
+		themed := slices.ContainsFunc(got.Dimensions, func(theme *int) bool { return theme != nil })
+		if len(got.Topics) < 2 || len(got.Subtopics) == 0 || rows != x.Len() || len(got.Rows) != x.Len() || len(got.Dimensions) != 20 || !themed {
+			t.Errorf("%s: %+v", line, got)
 		}
 	}
 	stdout, _ := dir.MustRun(t, "topics topics")

@@ -13,8 +13,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/klauspost/compress/gzip"
-
 	"overcomplete/model"
 	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
@@ -132,33 +130,6 @@ func TestTrainWarns(t *testing.T) {
 		}
 		if stderr != want {
 			t.Errorf("%s: standard error is\n%s, want\n%s", tt.flags, stderr, want)
-		}
-	}
-}
-
-// The result depends only on the numbers and the seed.
-func TestTrainIsDeterministic(t *testing.T) {
-	t.Parallel()
-	dir, _ := clitest.Sample(t)
-	text := clitest.Text(clitest.Vectors(500, 8)) // long enough for several workers
-	dir.Write(t, "in.txt", text)
-	var gz bytes.Buffer
-	g := gzip.NewWriter(&gz)
-	g.Write(text)
-	g.Close()
-	dir.Write(t, "in.txt.gz", gz.Bytes())
-	dir.MustRun(t, "paper train in.txt -o first --epochs 3")
-	for args, same := range map[string]bool{"in.txt --workers 1": true, "in.txt.gz --workers 7": true, "-": true, "in.txt --seed 2": false} {
-		cmd := dir.Command(strings.Fields("paper train -o again --force --epochs 3 " + args)...)
-		cmd.Stdin = bytes.NewReader(text)
-		if code, _, stderr := clitest.Output(t, cmd); code != 0 {
-			t.Fatalf("%s: exit code %d, %s", args, code, stderr)
-		}
-		if got := dir.Learned(t, "again") == dir.Learned(t, "first"); got != same {
-			t.Errorf("%s: same result is %v, want %v", args, got, same)
-		}
-		if name := dir.Model(t, "again").Info.Encoding.Input.Name; args == "-" && name != "stdin" {
-			t.Errorf("the name of standard input is %q", name)
 		}
 	}
 }

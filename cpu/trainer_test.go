@@ -100,19 +100,12 @@ func TestDrawnCodesAreDropped(t *testing.T) {
 	const rows = 10_000
 	p := small(rows)
 	p.Hyperparameters.Atoms = 200
-	used := func() uint64 {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.GC() // pools keep the memory of earlier tests for one collection
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
 	var before, during uint64
-	p.Rows = func(int) { during = used() }
+	p.Rows = func(int) { during = testonly.BytesInUse() }
 	b := minibatchOf(t, p, 1)
-	before = used()
+	before = testonly.BytesInUse()
 	testonly.Must(t, b.dictionaryPass(t.Context(), rows, new(backend.Sums)))
-	after := used()
+	after := testonly.BytesInUse()
 	// Random codes are float32. The rest of a pass's memory is small beside them.
 	if drawn := uint64(4 * rows * b.atoms); during < before+drawn || after > before+drawn/2 {
 		t.Errorf("%d bytes before the pass, %d when codes are drawn, %d after it", before, during, after)

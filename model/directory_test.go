@@ -96,12 +96,36 @@ func expectNames(t *testing.T, dir string, want ...string) {
 	}
 }
 
+// A model is saved and read without a change, all rows at once or a few at a time.
 func TestRoundTrip(t *testing.T) {
-	for _, center := range []bool{false, true} {
-		dir := filepath.Join(t.TempDir(), "model")
-		m := testModel(20, 3, 11, center)
-		save(t, dir, false, m)
-		expectModel(t, dir, m)
+	shard := testModel(20, 3, 11, false)
+	shard.Info.Encoding = &Encoding{Input: shard.Info.Encoding.Input, Lambda: 0.5, Steps: 20, Nonzeros: 3, Shard: &Shard{Index: 1, Of: 2, Rows: 20, Losses: []float64{1.0 / 3}}}
+	for name, m := range map[string]*Model{
+		"no rows": testModel(0, 3, 11, false), "a row": testModel(1, 3, 11, false), "centred": testModel(20, 3, 11, true),
+		"a shard": shard, "texts": textModel(), "themes": themeModel(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			whole, byRows := filepath.Join(t.TempDir(), "model"), filepath.Join(t.TempDir(), "model")
+			save(t, whole, false, m)
+			testonly.Must(t, saveRows(t.Context(), byRows, m))
+			files, err := os.ReadDir(whole)
+			testonly.Must(t, err)
+			for _, file := range files {
+				want, err := os.ReadFile(filepath.Join(whole, file.Name()))
+				testonly.Must(t, err)
+				if got, err := os.ReadFile(filepath.Join(byRows, file.Name())); err != nil || string(got) != string(want) {
+					t.Errorf("%s differs from what Save writes, or %v", file.Name(), err)
+				}
+			}
+			if m.Codes.Rows == 0 {
+				return
+			}
+			expectModel(t, whole, m)
+			expectModel(t, byRows, m)
+			if got, err := readAll(whole); err != nil || !reflect.DeepEqual(got, m) {
+				t.Errorf("rows: %v\n%+v, want\n%+v", err, got, m)
+			}
+		})
 	}
 }
 
@@ -123,10 +147,10 @@ func TestForceReplaces(t *testing.T) {
 	if err := os.Mkdir(dir, 0o777); err != nil { // empty
 		t.Fatal(err)
 	}
-	save(t, dir, true, testModel(20, 3, 11, true))
+	save(t, dir, true, themeModel())
 	// The scores of a replaced model are removed with it.
 	testonly.Must(t, os.WriteFile(filepath.Join(dir, modeldir.Intrusion), []byte("{}"), 0o666))
-	other := testModel(5, 2, 4, false) // without mean.npy
+	other := testModel(5, 2, 4, false) // without mean.npy and themes.npy
 	save(t, dir, true, other)
 	expectModel(t, dir, other)
 	expectNames(t, dir, modeldir.Codes, modeldir.Dictionary, modeldir.Info, modeldir.Words)
@@ -297,26 +321,6 @@ func TestIdentity(t *testing.T) {
 	os.RemoveAll(dir)
 	if err := identity.Check(); err == nil || !strings.Contains(err.Error(), "has been replaced since it was opened") {
 		t.Errorf("error %v", err)
-	}
-}
-
-// A foreign directory isn't replaced, and the new model is kept.
-func TestSaveKeepsTheModel(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "model")
-	other, m := testModel(3, 2, 3, false), testModel(4, 2, 3, true)
-	testonly.Must(t, modeldir.NewTarget(dir, false).Check())
-	save(t, dir, false, other)
-	expectModel(t, dir, other)
-	err := m.Save(dir, false)
-	if err == nil || !strings.Contains(err.Error(), "already exists") {
-		t.Fatalf("error %v", err)
-	}
-	_, kept, _ := strings.Cut(err.Error(), "; the new one is kept as ")
-	if got, err := Open(kept); err != nil || !reflect.DeepEqual(got, m) {
-		t.Errorf("kept %+v, %v", got, err)
-	}
-	if got, err := Open(dir); err != nil || !reflect.DeepEqual(got, other) {
-		t.Errorf("there is %+v, %v", got, err)
 	}
 }
 

@@ -3,12 +3,10 @@ package model
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"overcomplete/internal/modeldir"
 	"overcomplete/testonly"
 	"overcomplete/vectors"
 )
@@ -35,32 +33,6 @@ func saveRows(ctx context.Context, dir string, m *Model) error {
 	}
 	_, err = w.Commit(ctx, *m.Info.Encoding)
 	return w.Abort(err)
-}
-
-func TestSaveRows(t *testing.T) {
-	for _, rows := range []int{0, 1, 20} {
-		m := testModel(rows, 3, 11, rows == 20)
-		m.Info.Encoding = &Encoding{Input: m.Info.Encoding.Input, Lambda: 0.5, Steps: 20, Nonzeros: 3, Shard: &Shard{Index: 1, Of: 2, Rows: rows, Losses: []float64{1.0 / 3}}}
-		whole, dir := filepath.Join(t.TempDir(), "whole"), filepath.Join(t.TempDir(), "model")
-		save(t, whole, false, m)
-		testonly.Must(t, saveRows(t.Context(), dir, m))
-		for _, name := range []string{modeldir.Info, modeldir.Words, modeldir.Codes, modeldir.Dictionary} {
-			want, err := os.ReadFile(filepath.Join(whole, name))
-			testonly.Must(t, err)
-			got, err := os.ReadFile(filepath.Join(dir, name))
-			if err != nil || string(got) != string(want) {
-				t.Errorf("%s differs from what Save writes, or %v", name, err)
-			}
-		}
-		if rows > 0 {
-			expectModel(t, dir, m)
-		}
-		d, err := OpenDictionary(dir)
-		testonly.Must(t, err)
-		if len(d.Dictionary.Atoms) != 33 || d.Codes != nil {
-			t.Errorf("opened %+v", d)
-		}
-	}
 }
 
 func TestWriterFails(t *testing.T) {
@@ -108,17 +80,6 @@ func readAll(dir string) (*Model, error) {
 		m.Codes.Append(&rows.CSR)
 	}
 	return m, nil
-}
-
-func TestRows(t *testing.T) {
-	m := testModel(20, 3, 11, false)
-	dir := filepath.Join(t.TempDir(), "model")
-	save(t, dir, false, m)
-	got, err := readAll(dir)
-	testonly.Must(t, err)
-	copied := filepath.Join(t.TempDir(), "model")
-	save(t, copied, false, got)
-	expectModel(t, copied, m)
 }
 
 // Rows refuses a model that has replaced the opened one.

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -28,30 +27,12 @@ func textModel() *Model {
 	return m
 }
 
-// Saving and opening preserves texts, all rows at once or a few at a time.
-func TestTextsRoundTrip(t *testing.T) {
+// The file of texts takes the place of the file of words. Each line is a JSON object for any parser.
+func TestTextsFile(t *testing.T) {
 	m := textModel()
 	dir := filepath.Join(t.TempDir(), "model")
 	testonly.Must(t, m.Save(dir, false))
-	if _, err := os.Stat(filepath.Join(dir, modeldir.Words)); err == nil {
-		t.Errorf("%s beside %s", modeldir.Words, modeldir.Texts)
-	}
-	check := func(from string, got *Model, err error) {
-		t.Helper()
-		if err != nil || !reflect.DeepEqual(got.Codes, m.Codes) {
-			t.Errorf("%s: %v\n%+v, want\n%+v", from, err, got.Codes.Texts, m.Codes.Texts)
-		}
-	}
-	got, err := Open(dir)
-	check("a directory", got, err)
-	got, err = readAll(dir)
-	check("rows", got, err)
-	byRows := filepath.Join(t.TempDir(), "rows")
-	testonly.Must(t, saveRows(t.Context(), byRows, m))
-	got, err = Open(byRows)
-	check("a directory saved by rows", got, err)
-
-	// Each line is a JSON object for any parser.
+	expectNames(t, dir, modeldir.Codes, modeldir.Dictionary, modeldir.Mean, modeldir.Info, modeldir.Texts)
 	text, err := os.ReadFile(filepath.Join(dir, modeldir.Texts))
 	testonly.Must(t, err)
 	for i, line := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {

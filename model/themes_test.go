@@ -4,7 +4,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -18,22 +17,6 @@ func themeModel() *Model {
 	m.Info.Training.Themes = &Themes{Topics: 2, Splits: []int32{2, 3, 1}}
 	m.Dictionary.Themes = []float32{1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0.6, 0.8}
 	return m
-}
-
-// Saving and opening preserves themes, all rows at once or a few at a time.
-func TestThemesRoundTrip(t *testing.T) {
-	m := themeModel()
-	dir := filepath.Join(t.TempDir(), "model")
-	save(t, dir, false, m)
-	expectModel(t, dir, m)
-	if got, err := readAll(dir); err != nil || !reflect.DeepEqual(got, m) {
-		t.Errorf("rows: %v\n%+v, want\n%+v", err, got, m)
-	}
-	byRows := filepath.Join(t.TempDir(), "model")
-	testonly.Must(t, saveRows(t.Context(), byRows, m))
-	expectModel(t, byRows, m)
-	save(t, byRows, true, testModel(5, 3, 11, true)) // replaces all files
-	expectNames(t, byRows, modeldir.Codes, modeldir.Dictionary, modeldir.Mean, modeldir.Info, modeldir.Words)
 }
 
 // Themes that don't agree with the model are refused by Save and by Open.

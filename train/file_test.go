@@ -238,9 +238,7 @@ func TestCheckpointRemains(t *testing.T) {
 			path := filepath.Join(dir, name)
 			o.Epoch = func(e model.Epoch) {
 				if e.Epoch == 2 {
-					if err := errors.Join(os.RemoveAll(path), os.Mkdir(path, 0o777)); err != nil {
-						t.Fatal(err)
-					}
+					testonly.Must(t, errors.Join(os.RemoveAll(path), os.Mkdir(path, 0o777)))
 				}
 			}
 			_, err := train.File(t.Context(), []string{sampleFile}, h, cpu.Device{}, dir, o)

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -45,25 +44,6 @@ func randomSparse(rows, cols int, density float64) *Sparse {
 }
 
 var writers = map[string]func(io.Writer, *Sparse) error{"GloVe": WriteGloVe, "word2vec": WriteWord2Vec, "word2vec binary": WriteWord2VecBinary}
-
-func TestWriteText(t *testing.T) {
-	const dense = "the 0 -0.1 0 1e-05 0 0 0 0 0\n" +
-		"café 0 0 0 0 0 0 0 0 0\n" +
-		"x:y%20 0.33333334 0 1e+06 0 0 0 0 0 1.6777216e+07\n"
-	for name, want := range map[string]string{
-		"GloVe":    dense,
-		"word2vec": "3 9\n" + dense,
-		"word2vec binary": "3 9\n" +
-			"the " + strings.Repeat("\x00", 4) + "\xcd\xcc\xcc\xbd" + strings.Repeat("\x00", 4) + "\xac\xc5\x27\x37" + strings.Repeat("\x00", 4*5) + "\n" +
-			"café " + strings.Repeat("\x00", 4*9) + "\n" +
-			"x:y%20 \xab\xaa\xaa\x3e" + strings.Repeat("\x00", 4) + "\x00\x24\x74\x49" + strings.Repeat("\x00", 4*5) + "\x00\x00\x80\x4b\n",
-	} {
-		var got bytes.Buffer
-		if err := writers[name](&got, small); err != nil || got.String() != want {
-			t.Errorf("%s: error %v, got\n%q\nwant\n%q", name, err, got.String(), want)
-		}
-	}
-}
 
 // Writing and reading preserves values, also if rows exceed a buffer.
 func TestTextIsExact(t *testing.T) {
@@ -127,16 +107,6 @@ func TestEscape(t *testing.T) {
 		if back, err := url.PathUnescape(id); err != nil || back != ids[i] {
 			t.Errorf("%q is %q unescaped, %v; want %q", id, back, err, ids[i])
 		}
-	}
-}
-
-func TestBinary(t *testing.T) {
-	b := small.Binary()
-	if !slices.Equal(b.Value, []float32{1, 1, 1, 1, 1}) || !slices.Equal(b.Index, small.Index) || !slices.Equal(b.Ptr, small.Ptr) {
-		t.Errorf("%+v", b)
-	}
-	if small.Value[0] != -0.1 {
-		t.Error("the values of the original changed")
 	}
 }
 

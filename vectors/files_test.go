@@ -8,13 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"overcomplete/internal/npy"
+	"overcomplete/testonly"
 )
 
 // folder returns a new folder with files of the given contents.
@@ -23,12 +23,8 @@ func folder(t *testing.T, contents map[string]string) string {
 	dir := t.TempDir()
 	for name, content := range contents {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, os.MkdirAll(filepath.Dir(path), 0o777))
+		testonly.Must(t, os.WriteFile(path, []byte(content), 0o666))
 	}
 	return dir
 }
@@ -65,9 +61,7 @@ func TestReadFiles(t *testing.T) {
 			for _, paths := range [][]string{{dir}, {dir + "/*"}, {dir + "/a", dir + "/b"}, {dir + "/a/1", dir + "/a/2", dir + "/b"}} {
 				for _, o := range []ReadOptions{{}, {MaxRows: 450}} {
 					want, _, err := Read(t.Context(), one, o)
-					if err != nil {
-						t.Fatal(err)
-					}
+					testonly.Must(t, err)
 					got, source, err := Read(t.Context(), paths, o)
 					if err != nil || !reflect.DeepEqual(got, want) {
 						t.Fatalf("%q: other rows, %v", paths, err)
@@ -152,9 +146,7 @@ func TestReadFilesThatChange(t *testing.T) {
 			case err != nil || !first:
 			case change == "append":
 				f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testonly.Must(t, err)
 				f.WriteString("\n")
 				f.Close()
 			case change == "truncate":
@@ -177,18 +169,14 @@ func TestReadAgain(t *testing.T) {
 	b := filepath.Join(dir, "b")
 	o := ReadOptions{SkipBad: true, Distinct: true}
 	want, first, err := Read(t.Context(), []string{dir}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	if !slices.Equal(first.reading.repeated, []int{4, 6}) {
 		t.Errorf("rows %v are repeated", first.reading.repeated)
 	}
 	o.Earlier = first
 	first.reading.files[b] = fileState{first.reading.files[b].info, "the first hash"}
 	again, second, err := streamed(t, dir, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	checkDense(t, again, want)
 	if second.Files[1].SHA256 != "the first hash" || second.Files[0] != first.Files[0] || !slices.Equal(second.Warnings, first.Warnings) {
 		t.Errorf("second source %+v, first %+v", second, first)
@@ -204,9 +192,7 @@ func TestReadAgain(t *testing.T) {
 		}
 		break
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	os.Remove(b + "2")
 	again, second, err = streamed(t, dir, o)
 	if err != nil || again.Data[len(again.Data)-1] != 13 || second.Files[1].SHA256 == "the first hash" {
@@ -228,23 +214,17 @@ func TestStreamArraysInLittleMemory(t *testing.T) {
 	const rows, dim, most = 1 << 15, 1 << 11, 64 << 20 // 256 MB
 	for _, fortran := range []bool{false, true} {
 		var header strings.Builder
-		if err := npy.WriteHeader(&header, npy.Header{Type: "<f4", Fortran: fortran, Shape: []int{rows, dim}}); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, npy.WriteHeader(&header, npy.Header{Type: "<f4", Fortran: fortran, Shape: []int{rows, dim}}))
 		path := tempFile(t, header.String())
 		if err := os.Truncate(path, int64(header.Len())+4*rows*dim); err != nil {
 			t.Skip(err) // this file system has no such files
 		}
 		n := 0
 		for d, err := range Stream(t.Context(), []string{path}, ReadOptions{Distinct: true}, new(Source)) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, err)
 			if n += d.Len(); n%(1<<12) == 0 {
-				var m runtime.MemStats
-				runtime.GC()
-				if runtime.ReadMemStats(&m); m.HeapAlloc > most {
-					t.Fatalf("%d bytes in use after %d rows", m.HeapAlloc, n)
+				if used := testonly.BytesInUse(); used > most {
+					t.Fatalf("%d bytes in use after %d rows", used, n)
 				}
 			}
 		}

@@ -9,13 +9,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
 	"overcomplete/internal/memory"
 	"overcomplete/internal/npy"
 	"overcomplete/internal/safetensors"
+	"overcomplete/testonly"
 )
 
 // zeros returns n zero bytes.
@@ -35,23 +35,17 @@ func archive(t *testing.T, method uint16, names []string, headers ...npy.Header)
 	z := zip.NewWriter(&b)
 	for i, h := range headers {
 		w, err := z.CreateHeader(&zip.FileHeader{Name: names[i] + ".npy", Method: method})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		size := int64(4)
 		for _, d := range h.Shape {
 			size *= int64(d)
 		}
-		if err := npy.WriteHeader(w, h); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, npy.WriteHeader(w, h))
 		if _, err := io.Copy(w, zeros(size)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, z.Close())
 	return b.String()
 }
 
@@ -59,9 +53,7 @@ func archive(t *testing.T, method uint16, names []string, headers ...npy.Header)
 // files are small and declare more than a test could read.
 func TestReadExplainsSizes(t *testing.T) {
 	var empty bytes.Buffer
-	if err := npy.WriteHeader(&empty, npy.Header{Type: "<f4", Fortran: true, Shape: []int{4e18, 0}}); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, npy.WriteHeader(&empty, npy.Header{Type: "<f4", Fortran: true, Shape: []int{4e18, 0}}))
 	const many = 8 << 20
 	rows := func(n int) npy.Header { return npy.Header{Type: "<f4", Shape: []int{n, 1}} }
 	words := func(n int) npy.Header { return npy.Header{Type: "<U1", Shape: []int{n}} }
@@ -96,14 +88,12 @@ func TestReadExplainsSizes(t *testing.T) {
 				o.WordList = tempFile(t, tt.list)
 			}
 			path := tempFile(t, tt.content)
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
+			allocated := testonly.CountBytes()
 			_, _, err := Read(t.Context(), []string{path}, o)
-			runtime.ReadMemStats(&after)
 			if err == nil || !strings.HasSuffix(strings.ReplaceAll(err.Error(), path, "FILE"), tt.message) {
 				t.Errorf("error %v, want %q", err, tt.message)
 			}
-			if n := after.TotalAlloc - before.TotalAlloc; n > tt.most {
+			if n := allocated(); n > tt.most {
 				t.Errorf("%d bytes allocated for a file of %d", n, len(tt.content))
 			}
 		})
@@ -156,13 +146,9 @@ func TestReadBeyondMemory(t *testing.T) {
 	}
 	const rows, dim = 2_000_000, 1 << 20 // 8.4 TB
 	list := filepath.Join(t.TempDir(), "words")
-	if err := os.WriteFile(list, []byte(strings.Repeat("a\n", rows)), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.WriteFile(list, []byte(strings.Repeat("a\n", rows)), 0o666))
 	var array bytes.Buffer
-	if err := npy.WriteHeader(&array, npy.Header{Type: "<f4", Shape: []int{rows, dim}}); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, npy.WriteHeader(&array, npy.Header{Type: "<f4", Shape: []int{rows, dim}}))
 	header := fmt.Sprintf(`{"vectors":{"dtype":"F32","shape":[%d,%d],"data_offsets":[0,%d]}}`, rows, dim, 4*rows*dim)
 	tensor := string([]byte{byte(len(header)), 0, 0, 0, 0, 0, 0, 0}) + header
 	if !safetensors.Detect([]byte(tensor)) {

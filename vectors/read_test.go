@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -28,6 +27,7 @@ import (
 
 	"overcomplete/internal/npy"
 	"overcomplete/internal/safetensors"
+	"overcomplete/testonly"
 	"overcomplete/vectors/internal/tabular"
 )
 
@@ -169,9 +169,7 @@ func zipFile(name, content string) string {
 func tempFile(t testing.TB, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.WriteFile(path, []byte(content), 0o666))
 	return path
 }
 
@@ -251,9 +249,7 @@ func checkDense(t *testing.T, got, want *Dense) {
 func checkRead(t *testing.T, path string, o ReadOptions, want *Dense) *Source {
 	t.Helper()
 	got, source, err := Read(t.Context(), []string{path}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	checkDense(t, got, want)
 	return source
 }
@@ -439,14 +435,6 @@ func checkError(t *testing.T, path string, o ReadOptions, message string) {
 	}
 }
 
-func TestReadMissingFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "none")
-	checkError(t, path, ReadOptions{}, "FILE: no such file or directory")
-	if _, _, err := Read(t.Context(), []string{path}, ReadOptions{}); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%v isn't fs.ErrNotExist", err)
-	}
-}
-
 func TestReadWordList(t *testing.T) {
 	d := &Dense{IDs: []string{"a", "b"}, Dim: 2, Data: []float32{1, 2, 3, float32(math.Inf(1))}}
 	tests := []struct {
@@ -529,9 +517,7 @@ func TestReadNpyTypes(t *testing.T) {
 			}
 			file := []byte(npyHeader(dtype, 2, 2))
 			file, err := binary.Append(file, order.(binary.ByteOrder), values)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, err)
 			checkRead(t, tempFile(t, string(file)), ReadOptions{}, want)
 		}
 	}
@@ -604,9 +590,7 @@ func TestReadSafetensorsTensors(t *testing.T) {
 		{[]safetensors.Tensor{matrix("x", 1), wordsTensor("a", "b")}, 0, "FILE: the word list has more words than rows (got more than 1 words)"},
 	} {
 		var b bytes.Buffer
-		if err := safetensors.Write(&b, nil, test.tensors); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, safetensors.Write(&b, nil, test.tensors))
 		path := tempFile(t, b.String())
 		if test.message != "" {
 			checkError(t, path, ReadOptions{}, test.message)
@@ -621,9 +605,7 @@ func TestReadSafetensorsTensors(t *testing.T) {
 func standardInput(t *testing.T) *os.File {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	stdin := os.Stdin
 	os.Stdin = r
 	t.Cleanup(func() {
@@ -691,9 +673,7 @@ func TestReadNumbersRows(t *testing.T) {
 		path := tempFile(t, content)
 		source := checkRead(t, path, ReadOptions{}, d)
 		got, streamedSource, err := streamed(t, path, ReadOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		checkDense(t, got, d)
 		if !slices.Equal(source.Warnings, []string{numbered}) || source.WordsSHA256 != "" || !slices.Equal(streamedSource.Warnings, source.Warnings) {
 			t.Errorf("%s: source %+v, streamed %+v", name, source, streamedSource)
@@ -779,9 +759,7 @@ func fuzzRead(t *testing.T, content []byte, o ReadOptions) {
 	if !o.SkipBad {
 		o.SkipBad = true
 		again, _, err := Read(t.Context(), []string{path}, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		checkDense(t, again, d)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"overcomplete/testonly"
 )
 
 // Rows that a search engine would refuse or overwrite are detected before anything is written.
@@ -39,9 +41,7 @@ func TestWriteOpenSearchNamesColumns(t *testing.T) {
 	s := &Sparse{IDs: []string{"a"}, CSR: CSR{Rows: 1, Cols: 1, Ptr: []int64{0, 1}, Index: []int32{0}, Value: []float32{1}}}
 	s.Texts = &Texts{Text: []string{"A."}, Columns: []Column{{"_id", []string{"1"}}, {"", []string{"2"}}, {"features", []string{"3"}}, {"label", []string{"four"}}}}
 	var b strings.Builder
-	if err := WriteOpenSearch(&b, s); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, WriteOpenSearch(&b, s))
 	want := `{"index":{"_id":"a"}}
 {"id":"a","text":"A.","_id_":1,"_":2,"features_":3,"label":"four","features":{"0":1}}
 `
@@ -54,9 +54,7 @@ func TestWriteOpenSearchNamesColumns(t *testing.T) {
 func TestWriteOpenSearchNamesPoles(t *testing.T) {
 	s := &Sparse{IDs: []string{"a"}, CSR: CSR{Rows: 1, Cols: 9, Ptr: []int64{0, 2}, Index: []int32{1, 7}, Value: []float32{0.5, -2}}}
 	var b strings.Builder
-	if err := WriteOpenSearch(&b, s); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, WriteOpenSearch(&b, s))
 	if want := "{\"index\":{\"_id\":\"a\"}}\n{\"id\":\"a\",\"features\":{\"1\":0.5,\"7-\":2}}\n"; b.String() != want {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}
@@ -72,9 +70,7 @@ func TestWriteJSONLinesTypes(t *testing.T) {
 		s := &Sparse{IDs: []string{"7", "8"}, CSR: CSR{Rows: 2, Cols: 3, Ptr: []int64{0, 1, 1}, Index: []int32{2}, Value: []float32{0.5}}}
 		s.Texts = &Texts{Text: []string{"1", "2"}, Columns: []Column{{"dimensions", values[:]}}}
 		var b strings.Builder
-		if err := WriteJSONLines(&b, s); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, WriteJSONLines(&b, s))
 		first, second, _ := strings.Cut(want, " ")
 		want := `{"id":"7","text":"1","dimensions_":` + first + `,"dimensions":3,"indices":[2],"values":[0.5]}` + "\n" +
 			`{"id":"8","text":"2","dimensions_":` + second + `,"dimensions":3,"indices":[],"values":[]}` + "\n"

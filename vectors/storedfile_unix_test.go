@@ -8,14 +8,14 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"overcomplete/testonly"
 )
 
 // A Read that waits for the writer of a named pipe returns when it is cancelled.
 func TestReadCancelOpening(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(path, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, syscall.Mkfifo(path, 0o666))
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {
@@ -28,8 +28,6 @@ func TestReadCancelOpening(t *testing.T) {
 	}
 	// Release the abandoned open. O_RDWR doesn't block, even without such an open.
 	w, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	w.Close()
 }

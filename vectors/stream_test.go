@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -27,48 +26,6 @@ func streamed(t *testing.T, path string, o ReadOptions) (*Dense, *Source, error)
 		}
 	}
 	return all, &s, nil
-}
-
-// Stream yields the rows of Read for inputs without repeated words and rows of zeros.
-func TestStream(t *testing.T) {
-	d := sample()
-	many := &Dense{Dim: 60}
-	rng := rand.New(rand.NewPCG(1, 2))
-	for i := range 3000 { // several pieces of text
-		many.IDs = append(many.IDs, fmt.Sprint("w", i))
-		for range many.Dim {
-			many.Data = append(many.Data, rng.Float32())
-		}
-	}
-	list := tempFile(t, strings.Join(d.IDs, "\n"))
-	for _, c := range []struct {
-		content string
-		o       ReadOptions
-	}{
-		{textRows(d, "\n"), ReadOptions{}},
-		{headerLine(d) + binaryRows(d, "\n"), ReadOptions{}},
-		{npyFile(d, true), ReadOptions{WordList: list}},
-		{npzFile(d, "vectors", true), ReadOptions{}},
-		{textRows(many, "\n"), ReadOptions{}},
-		{gzipped(headerLine(many) + textRows(many, "\n")), ReadOptions{MaxRows: 2900}},
-		{headerLine(many) + binaryRows(many, ""), ReadOptions{MaxRows: 1}},
-		{textRows(many, "\n") + "x 1\n", ReadOptions{SkipBad: true}},
-	} {
-		path := tempFile(t, c.content)
-		want, wantSource, err := Read(t.Context(), []string{path}, c.o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, source, err := streamed(t, path, c.o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		checkDense(t, got, want)
-		source.reading, wantSource.reading = reading{}, reading{}
-		if fmt.Sprint(source) != fmt.Sprint(wantSource) {
-			t.Errorf("source %+v, want %+v", source, wantSource)
-		}
-	}
 }
 
 // Without Distinct, Stream keeps repeated words and refuses rows of zeros.

@@ -132,66 +132,6 @@ for i in 1, 40:
 `)
 }
 
-// Vectors written by gensim are read bit for bit.
-func TestReadsWhatGensimWrites(t *testing.T) {
-	t.Parallel()
-	dir := clitest.New(t)
-	d := &vectors.Dense{Dim: 6}
-	rng := rand.New(rand.NewPCG(9, 10))
-	for _, word := range oddWords {
-		d.IDs = append(d.IDs, word)
-		for range d.Dim {
-			d.Data = append(d.Data, float32(rng.NormFloat64()*rng.ExpFloat64()))
-		}
-	}
-	writeWords(t, dir)
-	var numbers bytes.Buffer
-	for _, x := range d.Data {
-		fmt.Fprintln(&numbers, x)
-	}
-	dir.Write(t, "vectors.txt", numbers.Bytes())
-	runPython(t, dir, `
-import numpy as np
-from gensim.models import KeyedVectors
-
-words = open("words.txt", encoding="utf8", newline="\n").read().split("\n")[:-1]
-vectors = np.loadtxt("vectors.txt", dtype=np.float32).reshape(len(words), -1)
-
-def save(name, keep, **options):
-    v = KeyedVectors(vectors.shape[1])
-    v.add_vectors([word for word in words if keep(word)], vectors[[keep(word) for word in words]])
-    v.save_word2vec_format(name, **options)
-
-# A row of text begins with its word; spaces around it are no part of it.
-save("text", lambda word: word == word.strip(" "))
-save("headless", lambda word: word == word.strip(" "), write_header=False)
-save("text.gz", lambda word: word == word.strip(" "))
-# In the binary form a space ends the word.
-save("binary", lambda word: " " not in word, binary=True)
-save("binary.gz", lambda word: " " not in word, binary=True)
-`)
-	for name, keep := range map[string]func(string) bool{
-		"text":      func(word string) bool { return word == strings.Trim(word, " ") },
-		"headless":  func(word string) bool { return word == strings.Trim(word, " ") },
-		"text.gz":   func(word string) bool { return word == strings.Trim(word, " ") },
-		"binary":    func(word string) bool { return !strings.Contains(word, " ") },
-		"binary.gz": func(word string) bool { return !strings.Contains(word, " ") },
-	} {
-		want := &vectors.Dense{Dim: d.Dim}
-		for i, word := range d.IDs {
-			if keep(word) {
-				want.IDs, want.Data = append(want.IDs, word), append(want.Data, d.Row(i)...)
-			}
-		}
-		got, _, err := vectors.Read(t.Context(), []string{dir.Path(name)}, vectors.ReadOptions{})
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-		} else if !slices.Equal(got.IDs, want.IDs) || !slices.Equal(got.Data, want.Data) {
-			t.Errorf("%s: other words or numbers than gensim wrote: %.2000q", name, got.IDs)
-		}
-	}
-}
-
 func TestSafetensorsReadsWhatWeWrite(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Save(t, oddModel())
@@ -212,42 +152,6 @@ with safe_open("out.safetensors", "np") as f:
     assert info == json.load(open("model/model.json", encoding="utf8"))
     assert list(f.get_slice("dictionary")[3:5].shape) == [2, D.shape[1]]
 `)
-}
-
-// Files of the library safetensors are read, in each type. All types represent the numbers exactly.
-func TestReadsWhatSafetensorsWrites(t *testing.T) {
-	t.Parallel()
-	dir := clitest.New(t)
-	want := imported()
-	writeWords(t, dir)
-	runPython(t, dir, `
-import numpy as np
-from safetensors import TensorSpec, serialize_file
-from safetensors.numpy import save_file
-
-text = open("words.txt", "rb").read()
-n = text.count(b"\n")
-x = ((np.arange(4 * n) % 63 - 31) / 8).reshape(n, 4)
-words = np.frombuffer(text, np.uint8)
-for type in "float16", "float32", "float64":
-    save_file({"vectors": x.astype(type), "words": words, "other": x.astype(np.int64)}, type)
-save_file({"model.embed_tokens.weight": x.astype(np.float32), "norm": x[0]}, "list", metadata={"format": "pt"})
-# NumPy has no bfloat16: it is the upper half of a float32.
-half = (x.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
-serialize_file({"embeddings": TensorSpec(dtype="bfloat16", shape=[n, 4], data_ptr=half.ctypes.data, data_len=half.nbytes)}, "bfloat16")
-`)
-	for name, list := range map[string]bool{"float16": false, "float32": false, "float64": false, "list": true, "bfloat16": true} {
-		o := vectors.ReadOptions{}
-		if list {
-			o.WordList = dir.Path("words.txt")
-		}
-		got, _, err := vectors.Read(t.Context(), []string{dir.Path(name)}, o)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-		} else if !slices.Equal(got.IDs, want.IDs) || got.Dim != want.Dim || !slices.Equal(got.Data, want.Data) {
-			t.Errorf("%s: other words or numbers than safetensors wrote", name)
-		}
-	}
 }
 
 func TestPyArrowReadsWhatWeWrite(t *testing.T) {

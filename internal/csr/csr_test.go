@@ -3,11 +3,10 @@ package csr
 import (
 	"bytes"
 	"math"
-	"math/rand/v2"
-	"reflect"
 	"strings"
 	"testing"
 
+	"overcomplete/testonly"
 	"overcomplete/vectors"
 )
 
@@ -38,26 +37,6 @@ func readRows(data []byte, n int) (*vectors.CSR, error) {
 		err = r.Finish()
 	}
 	return s, err
-}
-
-func TestRoundTrip(t *testing.T) {
-	for name, s := range map[string]*vectors.CSR{
-		"small":  small,
-		"random": randomRows(rand.New(rand.NewPCG(1, 2)), 9000, 7), // several reads of row offsets
-		"zero":   {Rows: 2, Cols: 3, Ptr: []int64{0, 0, 0}, Index: []int32{}, Value: []float32{}},
-		"empty":  {Rows: 0, Cols: 3, Ptr: []int64{0}, Index: []int32{}, Value: []float32{}},
-	} {
-		var b bytes.Buffer
-		if err := Write(&b, s); err != nil {
-			t.Fatal(err)
-		}
-		got, err := readAll(b.Bytes())
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-		} else if !reflect.DeepEqual(got, s) {
-			t.Errorf("%s: got %+v, want %+v", name, got, s)
-		}
-	}
 }
 
 // Validate and a Reader must find the same mistakes.
@@ -103,9 +82,7 @@ func TestInvalid(t *testing.T) {
 			t.Errorf("%s: Validate gives %v, want %q", tt.name, err, tt.want)
 		}
 		var b bytes.Buffer
-		if err := Write(&b, &tt.s); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, Write(&b, &tt.s))
 		if want, ok := other[tt.name]; ok {
 			tt.want = want
 		}
@@ -122,9 +99,7 @@ func TestInvalid(t *testing.T) {
 
 func TestReaderRefusesOtherFiles(t *testing.T) {
 	var b bytes.Buffer
-	if err := Write(&b, small); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, Write(&b, small))
 	for old, new := range map[string]string{"|S3": "|S2", "format.npy": "farmot.npy", "indices.npy": "indexes.npy"} {
 		data := bytes.ReplaceAll(b.Bytes(), []byte(old), []byte(new))
 		if _, err := readAll(data); err == nil {
@@ -135,9 +110,7 @@ func TestReaderRefusesOtherFiles(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	var b bytes.Buffer
-	if err := Write(&b, small); err != nil {
-		f.Fatal(err)
-	}
+	testonly.Must(f, Write(&b, small))
 	f.Add(b.Bytes())
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := readAll(data)

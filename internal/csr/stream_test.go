@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"overcomplete/testonly"
 	"overcomplete/vectors"
 )
 
@@ -41,53 +42,39 @@ func rowsFrom(s *vectors.CSR, lo, hi int) *vectors.CSR {
 func newWriter(t *testing.T, dir string, cols int) *Writer {
 	t.Helper()
 	file, err := os.Create(filepath.Join(dir, "codes.npz"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	t.Cleanup(func() { file.Close() })
 	w, err := NewWriter(file, cols)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	return w
 }
 
 // A Writer writes the same file as Write, and a Reader reads its rows.
 func TestInParts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for _, rows := range []int{0, 1, 7, 500} {
+	for _, rows := range []int{0, 1, 7, 9000} { // several reads of row offsets
 		all := randomRows(rng, rows, 11)
 		w := newWriter(t, t.TempDir(), 11)
 		for lo := 0; lo < rows; lo += 100 {
-			if err := w.Add(rowsFrom(all, lo, min(lo+100, rows))); err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, w.Add(rowsFrom(all, lo, min(lo+100, rows))))
 		}
-		if err := cmp.Or(w.Finish(t.Context()), w.Close()); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, cmp.Or(w.Finish(t.Context()), w.Close()))
 		var want bytes.Buffer
-		if err := Write(&want, all); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, Write(&want, all))
 		got, err := os.ReadFile(w.file.Name())
 		if err != nil || !bytes.Equal(got, want.Bytes()) {
 			t.Errorf("%d rows make another file than Write's, or error %v", rows, err)
 		}
 
 		r, err := NewReader(bytes.NewReader(got), int64(len(got)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		if r.Rows != rows || r.Cols != 11 {
 			t.Errorf("%d×%d", r.Rows, r.Cols)
 		}
 		for lo := 0; lo < rows; lo += 70 {
 			hi := min(lo+70, rows)
 			part, err := r.Next(hi - lo)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, err)
 			if want := rowsFrom(all, lo, hi); fmt.Sprint(part) != fmt.Sprint(want) {
 				t.Errorf("rows from %d are %v, want %v", lo, part, want)
 			}
@@ -103,9 +90,7 @@ func TestInParts(t *testing.T) {
 func TestReaderDamaged(t *testing.T) {
 	var b bytes.Buffer
 	all := randomRows(rand.New(rand.NewPCG(1, 2)), 20, 5)
-	if err := Write(&b, all); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, Write(&b, all))
 	for n := range b.Len() {
 		if _, err := readAll(b.Bytes()[:n]); err == nil {
 			t.Fatalf("no error for %d of %d bytes", n, b.Len())

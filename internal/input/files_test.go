@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"overcomplete/testonly"
 )
 
 // makeFiles creates empty files below a new folder. A name with an arrow is a link.
@@ -22,9 +24,7 @@ func makeFiles(t *testing.T, names ...string) string {
 		} else if err == nil {
 			err = os.WriteFile(path, nil, 0o666)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 	}
 	return dir
 }
@@ -106,9 +106,7 @@ func TestPartitions(t *testing.T) {
 func TestFilesRefuses(t *testing.T) {
 	dir := makeFiles(t, "empty/_SUCCESS", "empty/.crc", "loop/sub/a", "loop/sub/up -> ..", "self/a -> a", "gone/a -> none", "a.txt",
 		"links/a", "links/b/z -> ../a", "dead/a/x.npy", "dead/b -> none")
-	if err := os.Link(dir+"/a.txt", dir+"/hard"); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.Link(dir+"/a.txt", dir+"/hard"))
 	for _, tt := range []struct{ paths, message string }{
 		{"empty", "DIR/empty: no data files in this folder (names that begin with . or _ are skipped)"},
 		{"none*", "DIR/none*: the pattern matches no data files"},

@@ -11,14 +11,14 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"overcomplete/testonly"
 )
 
 func TestOpenRefusesAllButFiles(t *testing.T) {
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")
-	if err := syscall.Mkfifo(pipe, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, syscall.Mkfifo(pipe, 0o666))
 	for path, want := range map[string]string{
 		pipe: "is not a regular file", os.DevNull: "is not a regular file", "/dev/zero": "is not a regular file",
 		dir: "is a directory", filepath.Join(dir, "none"): "no such file or directory",
@@ -32,17 +32,11 @@ func TestOpenRefusesAllButFiles(t *testing.T) {
 // A File doesn't contain bytes that were appended after it was opened.
 func TestOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, []byte("one\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.WriteFile(path, []byte("one\n"), 0o666))
 	f, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	defer f.Close()
-	if err := os.WriteFile(path, []byte("one\ntwo\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.WriteFile(path, []byte("one\ntwo\n"), 0o666))
 	if text, err := io.ReadAll(f); err != nil || string(text) != "one\n" || f.Size() != 4 {
 		t.Errorf("%q of %d bytes, %v", text, f.Size(), err)
 	}
@@ -57,18 +51,14 @@ func TestOpen(t *testing.T) {
 // Read reads a pipe to its end, and stops at the limit of an endless device.
 func TestRead(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, syscall.Mkfifo(pipe, 0o666))
 	long := strings.Repeat("text\n", 50_000)
 	go os.WriteFile(pipe, []byte(long), 0o666)
 	if text, err := Read(pipe, 1<<20); err != nil || string(text) != long {
 		t.Errorf("%d bytes, %v", len(text), err)
 	}
 	zero, err := os.Open("/dev/zero")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	defer zero.Close()
 	if _, err := ReadAll(zero, 1<<20); err == nil || !strings.Contains(err.Error(), "want at most 1048576 bytes") {
 		t.Errorf("error %v", err)
@@ -81,9 +71,7 @@ func TestWait(t *testing.T) {
 		t.Errorf("%d, %v", n, err)
 	}
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, syscall.Mkfifo(pipe, 0o666))
 	ctx, cancel := context.WithCancel(t.Context())
 	begun, done := make(chan bool), make(chan error)
 	go func() {

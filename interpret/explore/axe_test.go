@@ -24,9 +24,7 @@ func TestBrowserAccessibility(t *testing.T) {
 		t.Skip("needs axe-core: set OVERCOMPLETE_AXE to the path of its axe.min.js")
 	}
 	axe, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	m := testModel()
 	m.Codes.IDs[2] = strings.Repeat("long", 40)
 	x := newExplorer(t, m, strings.Repeat("name", 30))
@@ -37,13 +35,9 @@ func TestBrowserAccessibility(t *testing.T) {
 	t.Cleanup(ofTexts.Close)
 	export := func(x *Explorer, words ...string) string {
 		var page bytes.Buffer
-		if err := x.WritePage(&page, words, nil); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, x.WritePage(&page, words, nil))
 		exported := filepath.Join(t.TempDir(), "page.html")
-		if err := os.WriteFile(exported, page.Bytes(), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, os.WriteFile(exported, page.Bytes(), 0o666))
 		return "file://" + exported
 	}
 	everywhere := []string{"#/", "#/word/bank", "#/dimension/3", "#/compare/bank/river/" + m.Codes.IDs[2], "#/word/" + m.Codes.IDs[2], "#/query/bank%20%2B%20river", "#/map/3"}

@@ -21,6 +21,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"overcomplete/interpret"
+	"overcomplete/testonly"
 )
 
 // A browser is a tab of Chromium.
@@ -96,30 +97,22 @@ func (b *browser) serve(x *Explorer) string {
 func (b *browser) export(x *Explorer, words []string, dimensions []int) string {
 	b.Helper()
 	var page bytes.Buffer
-	if err := x.WritePage(&page, words, dimensions); err != nil {
-		b.Fatal(err)
-	}
+	testonly.Must(b, x.WritePage(&page, words, dimensions))
 	path := filepath.Join(b.TempDir(), "page.html")
-	if err := os.WriteFile(path, page.Bytes(), 0o666); err != nil {
-		b.Fatal(err)
-	}
+	testonly.Must(b, os.WriteFile(path, page.Bytes(), 0o666))
 	return "file://" + path
 }
 
 func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.Helper()
-	if err := chromedp.Do(b.ctx, steps...); err != nil {
-		b.Fatal(err)
-	}
+	testonly.Must(b, chromedp.Do(b.ctx, steps...))
 }
 
 // evaluate returns the value of a JavaScript expression.
 func evaluate[T any](b *browser, format string, args ...any) T {
 	b.Helper()
 	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](fmt.Sprintf(format, args...), chromedp.EvalAwaitPromise))
-	if err != nil {
-		b.Fatal(err)
-	}
+	testonly.Must(b, err)
 	return value
 }
 
@@ -140,9 +133,7 @@ func (b *browser) wait(format string, args ...any) {
 	if err != nil && strings.Contains(err.Error(), "(-32000)") { // the page was replaced
 		found, err = chromedp.Run(b.ctx, look)
 	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	testonly.Must(b, err)
 	if found != "" {
 		b.Fatalf("never %s; the page is %s", condition, found)
 	}

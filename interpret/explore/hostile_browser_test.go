@@ -9,6 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"overcomplete/interpret"
+	"overcomplete/testonly"
 )
 
 // Texts, ids, columns, labels and the name of a model never run or show as HTML. This holds for pages of the server,
@@ -30,9 +31,7 @@ func TestBrowserHostileModel(t *testing.T) {
 	file := t.TempDir() + "/labels.json"
 	x := newWith(t, m, hostile, Options{Labels: file, CheckModel: func() error { return nil }})
 	for _, label := range []interpret.Label{{ID: 3, Name: "</script><img src=x onerror=hacked=1>\u202e", Note: strings.TrimPrefix(hostile, "\x1b")}, {ID: 5, Name: "<b onclick=hacked=1>five", Topic: true}} {
-		if err := x.setLabel(t.Context(), label); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, x.setLabel(t.Context(), label))
 	}
 	base := b.serve(x)
 	b.do(chromedp.Navigate(base))

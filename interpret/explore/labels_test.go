@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"overcomplete/interpret"
+	"overcomplete/testonly"
 )
 
 // post sends a label like a browser on this machine. See get for fields.
@@ -82,9 +83,7 @@ func TestStopWords(t *testing.T) {
 	const model, topics = "/data/model", "/data/topics"
 	word := func() string {
 		var summary struct{ Dimensions []struct{ Label []string } }
-		if err := json.Unmarshal(get(handler, model).Body.Bytes(), &summary); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, json.Unmarshal(get(handler, model).Body.Bytes(), &summary))
 		return summary.Dimensions[2].Label[0]
 	}
 	first := word()
@@ -122,9 +121,7 @@ func TestStopWordsOfOthers(t *testing.T) {
 	o := Options{Labels: file, CheckModel: func() error { return nil }}
 	handler := newWith(t, testTopics(), "test", o).Handler("")
 	first := get(handler, "/data/model").Body.String()
-	if err := interpret.ChangeStopWords(t.Context(), file, []string{"common", "bank"}, o.CheckModel); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, interpret.ChangeStopWords(t.Context(), file, []string{"common", "bank"}, o.CheckModel))
 	if w := post(handler, `{"stop_words": ["rain"]}`); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "reload the page") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -151,9 +148,7 @@ func TestLabelsOfOthers(t *testing.T) {
 			t.Errorf("%q: labels %+v", name, labels)
 		}
 	}
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.Remove(file))
 	if labels := x.allLabels().Labels; len(labels) > 0 {
 		t.Errorf("labels %+v without a file", labels)
 	}

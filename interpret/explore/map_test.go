@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -137,40 +138,6 @@ func TestRegionWords(t *testing.T) {
 	}
 }
 
-// Places are in the unit square for any rows, and equal rows have different places.
-func TestEmbedOddPoints(t *testing.T) {
-	for _, tt := range []struct {
-		name  string
-		n     int
-		start func(i int) [2]float64
-		value float64 // squared distance of all pairs
-	}{
-		{"none", 0, nil, 0},
-		{"one", 1, func(i int) [2]float64 { return [2]float64{} }, 0},
-		{"two", 2, func(i int) [2]float64 { return [2]float64{1, 2} }, 1},
-		{"three", 3, func(i int) [2]float64 { return [2]float64{float64(i), 2} }, 1},
-		{"equal", 30, func(i int) [2]float64 { return [2]float64{} }, 0},
-		{"equidistant", 30, func(i int) [2]float64 { return [2]float64{float64(i), float64(i)} }, 2},
-	} {
-		near := make([][]link, tt.n)
-		var start [][2]float64
-		for i := range near {
-			start = append(start, tt.start(i))
-			for j := 1; j <= min(links, tt.n-1); j++ {
-				near[i] = append(near[i], link{(i + j) % tt.n, tt.value})
-			}
-		}
-		at := embedPoints(near, start)
-		seen := make(map[[2]float64]bool)
-		for i, p := range at {
-			if !(p[0] >= 0 && p[0] <= 1 && p[1] >= 0 && p[1] <= 1) || seen[p] {
-				t.Errorf("%s: row %d is at %v", tt.name, i, p)
-			}
-			seen[p] = true
-		}
-	}
-}
-
 // The affinities are symmetric, sum to 1, and have the given perplexity.
 func TestAffinities(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
@@ -178,12 +145,9 @@ func TestAffinities(t *testing.T) {
 	near := make([][]link, n)
 	for i := range near {
 		for j := 1; j <= links; j++ {
-			near[i] = append(near[i], link{(i + j*j) % n, 1 + float64(j)*rng.Float64()})
+			near[i] = append(near[i], link{(i + j) % n, 1 + float64(j)*rng.Float64()})
 		}
-		slices.SortFunc(near[i], func(a, b link) int { return int(math.Copysign(1, a.value-b.value)) })
-		near[i] = slices.CompactFunc(slices.DeleteFunc(near[i], func(l link) bool { return l.to == i }), func(a, b link) bool { return a.to == b.to })
-		seen := map[int]bool{}
-		near[i] = slices.DeleteFunc(near[i], func(l link) bool { was := seen[l.to]; seen[l.to] = true; return was })
+		slices.SortFunc(near[i], func(a, b link) int { return cmp.Compare(a.value, b.value) })
 		row := slices.Clone(near[i])
 		scale(row, 1)
 		entropy := 0.0

@@ -11,24 +11,22 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"overcomplete/testonly"
 )
 
 // exported returns the exported page of words and dimensions, and its data.
 func exported(t *testing.T, x *Explorer, words []string, dimensions []int) (page string, data pageData) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := x.WritePage(&b, words, dimensions); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, x.WritePage(&b, words, dimensions))
 	_, rest, _ := strings.Cut(b.String(), `<script type="application/gzip" id="data">`)
 	text, _, _ := strings.Cut(rest, "</script>")
 	packed, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(text)))
 	if err == nil {
 		err = json.NewDecoder(packed).Decode(&data)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	return b.String(), data
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"overcomplete/interpret"
 	"overcomplete/model"
+	"overcomplete/testonly"
 )
 
 // One field answers all kinds of queries, and going back skips redirected queries.
@@ -101,9 +102,7 @@ func TestBrowserWithoutDimension(t *testing.T) {
 	b.do(chromedp.Click(chromedp.CSS(".dims li:first-child .compare")))
 	b.wait(`location.hash === "#/query/" + encodeURIComponent(%s) && document.querySelector("h1").textContent.startsWith("bank without ")`, quote(query))
 	a, err := x.answerQuery(query, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	answer := a.(queryAnswer)
 	var words []string
 	for _, n := range answer.Nearest {
@@ -144,12 +143,8 @@ func TestBrowserLabels(t *testing.T) {
 	b.wait(`document.title.startsWith(%s)`, quote(label+", dimension 3"))
 
 	// A failure to save shows an error and keeps the input.
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(file, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.Remove(file))
+	testonly.Must(t, os.Mkdir(file, 0o777))
 	b.do(chromedp.Click(chromedp.CSS("button.edit")), chromedp.KeyEvent("queens"), chromedp.KeyEvent(kb.Enter))
 	b.wait(`document.querySelector(".editor [role=alert]").textContent.startsWith("the label was not saved: ") && document.querySelector(".editor input").value === %s`, quote("queens"))
 	b.wait(`typeof hacked === "undefined"`)
@@ -179,9 +174,7 @@ func TestBrowserSteering(t *testing.T) {
 		pole := map[bool]float64{false: 1, true: -1}
 		steer := fmt.Sprintf("%d:%v,%d:%v", first.Dimension, -0.5*pole[first.Value < 0], other, 0.75*pole[x.summary.Dimensions[other].Negative])
 		answer, err := x.answerQuery("bank", steer)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		n := answer.(queryAnswer).Nearest[0]
 		score := n.Cosine + n.Steered[0].Part + n.Steered[1].Part
 		b.wait(`document.querySelector(".steering + div .excerpts .value")?.textContent === %q && document.querySelector(".steering + div .excerpts .about").textContent.includes(" = %s ")`,

@@ -125,13 +125,13 @@ func TestRowMapChooses(t *testing.T) {
 	}
 }
 
-// Rows without neighbours, and models without nonzeros, have a map.
+// Rows without neighbours, equal rows, and models without nonzeros have a map. Its places differ.
 func TestRowMapOdd(t *testing.T) {
 	m := planted(3, 2, 0)
 	c := m.Codes
 	c.Rows, c.IDs, c.Ptr = 6, strings.Fields("a b c d e f"), []int64{0}
 	for i := range 6 {
-		c.Index, c.Value = append(c.Index, int32(i)), append(c.Value, []float32{1e-45, 1e30, 1, 1, 1, 1}[i])
+		c.Index, c.Value = append(c.Index, int32(i%5)), append(c.Value, []float32{1e-45, 1e30, 1, 1, 1, 1}[i])
 		c.Ptr = append(c.Ptr, int64(i+1))
 	}
 	for _, rows := range []int{6, 2, 1, 0} {
@@ -146,10 +146,12 @@ func TestRowMapOdd(t *testing.T) {
 		for _, p := range x.dimensionMap().Points {
 			places = append(places, [2]float64{float64(p.X), float64(p.Y)})
 		}
-		for _, p := range places {
-			if !(p[0] >= 0 && p[0] <= 1 && p[1] >= 0 && p[1] <= 1) {
-				t.Errorf("%d rows: %v", rows, p)
+		seen := map[[2]float64]bool{}
+		for i, p := range places {
+			if !(p[0] >= 0 && p[0] <= 1 && p[1] >= 0 && p[1] <= 1) || i < rows && seen[p] {
+				t.Errorf("%d rows: row %d is at %v", rows, i, p)
 			}
+			seen[p] = true
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"overcomplete/testonly"
 )
 
 // Saved files contain the view: a table contains its lists, an SVG its words and charts, and a PNG shows the same
@@ -34,18 +36,14 @@ func TestBrowserSaves(t *testing.T) {
 		b.wait(`saved[%s] !== undefined`, quote(name))
 		_, text, _ := strings.Cut(evaluate[string](b, `saved[%s]`, quote(name)), ";base64,")
 		data, err := base64.StdEncoding.DecodeString(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		return data
 	}
 
 	lists := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(offered("Table", "bank-test.csv"), []byte("\ufeff"))))
 	lists.FieldsPerRecord = -1
 	table, err := lists.ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	cells := map[string]string{} // third cells, by the first and second
 	for _, record := range table[1:] {
 		record = append(record, "", "")
@@ -75,9 +73,7 @@ func TestBrowserSaves(t *testing.T) {
 			t.Errorf("%s: the picture lacks shapes, or %q", view.address, view.word)
 		}
 		pixels, err := png.Decode(bytes.NewReader(offered("Picture", view.file+"-test.png")))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		if want := evaluate[int](b, `2 * document.getElementById("main").getBoundingClientRect().width`); pixels.Bounds().Dx() != want {
 			t.Errorf("%s: the PNG is %d pixels wide, want %d", view.address, pixels.Bounds().Dx(), want)
 		}

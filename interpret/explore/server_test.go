@@ -9,12 +9,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"overcomplete/testonly"
 )
 
 // get sends a request to a handler. Fields are "Name: value": header fields, Method, Body, and From, the address of
@@ -191,9 +193,7 @@ func checkAnswer(t *testing.T, target string, w *httptest.ResponseRecorder) {
 // Serve answers over a real connection, and ends with its context.
 func TestServe(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	m := testModel()
@@ -211,9 +211,7 @@ func TestServe(t *testing.T) {
 		{"/" + strings.Repeat("a", 5_000), 404},
 	} {
 		response, err := http.Get(base + tt.target)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		io.Copy(io.Discard, response.Body)
 		response.Body.Close()
 		if response.StatusCode != tt.status {
@@ -222,9 +220,7 @@ func TestServe(t *testing.T) {
 	}
 	for _, raw := range []string{"GET /data/%zz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", "GET / HTTP/1.1\r\n\r\n", "nonsense\r\n\r\n"} {
 		connection, err := net.Dial("tcp", listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		fmt.Fprint(connection, raw)
 		answer, err := io.ReadAll(connection)
 		connection.Close()
@@ -243,33 +239,13 @@ func TestServe(t *testing.T) {
 
 // docs/reference/explorer.md documents each path and each field of its answer.
 func TestDataIsDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/reference/explorer.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	section := string(page)
-	quoted := func(s string) map[string]bool {
-		found := map[string]bool{"texts": true} // in all answers
-		for i, part := range strings.Split(s, "`") {
-			if i%2 == 1 {
-				found[part] = true
-			}
-		}
-		return found
-	}
-	rows := map[string]map[string]bool{} // names in the row of a path
-	for line := range strings.Lines(section) {
-		if path, rest, ok := strings.Cut(strings.TrimPrefix(line, "| `"), "` |"); ok && strings.HasPrefix(path, "/data/") {
-			path, _, _ = strings.Cut(path, "?")
-			rows[path] = quoted(rest)
-		}
-	}
+	api, fields := documentedAPI(t)
 	mux := newExplorer(t, testTopics(), "test").routes(nil)
 	for path := range mux {
-		if !strings.HasPrefix(path, "/data/") {
-			if !quoted(section)[path] {
-				t.Errorf("%s is not in the documents", path)
-			}
+		if _, documented := api[path]; !documented {
+			t.Errorf("%s is not in the documents", path)
+		}
+		if delete(api, path); !strings.HasPrefix(path, "/data/") {
 			continue
 		}
 		targets := map[string][]string{
@@ -286,14 +262,13 @@ func TestDataIsDocumented(t *testing.T) {
 				t.Errorf("%s%s: %d, %v", path, query, w.Code, err)
 			}
 			for field := range answer {
-				if !rows[path][field] {
-					t.Errorf("%s answers %s with %q, which is not in its row of docs/reference/explorer.md: %v", path, query, field, rows[path])
+				if field != "texts" && !slices.Contains(fields[path], field) { // texts are in all answers
+					t.Errorf("%s answers %s with %q, which is not in its row of docs/reference/explorer.md: %q", path, query, field, fields[path])
 				}
 			}
 		}
-		delete(rows, path)
 	}
-	for path := range rows {
+	for path := range api {
 		t.Errorf("docs/reference/explorer.md has %s, which is not served", path)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"overcomplete/interpret"
 	"overcomplete/interpret/topics"
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/vectors"
 )
 
@@ -106,57 +107,29 @@ func testDay(i int) string {
 	return time.Date(2024, 1, 1+i/(1+i%4/2), 23, 0, 0, 0, time.FixedZone("", -5*60*60)).Format(time.RFC3339)
 }
 
-// The rows of topics are counted over time.
+// A column of dates is counted over time for each topic and theme, as [topics.Table.OverTime] does.
 func TestCourses(t *testing.T) {
 	m := testTopics()
-	handler := newExplorer(t, m, "test").Handler("")
+	x := newExplorer(t, m, "test")
 	var got struct {
-		Topics, Subtopics []struct{ ID int }
-		Columns           []breakdown
-		Courses           []course
+		Columns []breakdown
+		Courses []course
 	}
-	if err := json.Unmarshal(get(handler, "/data/topics").Body.Bytes(), &got); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, json.Unmarshal(get(x.Handler(""), "/data/topics").Body.Bytes(), &got))
+	table, err := topics.New(t.Context(), m, x.index, 2)
+	testonly.Must(t, err)
+	testonly.Must(t, table.OverTime(m.Codes.Texts.Columns[2].Values, ""))
 	if len(got.Courses) != 1 || slices.ContainsFunc(got.Columns, func(b breakdown) bool { return b.Name == "day <b>" }) {
 		t.Fatalf("%d courses, columns %+v", len(got.Courses), got.Columns)
 	}
 	c := got.Courses[0]
-	if c.Name != "day <b>" || c.By != "week" || len(c.Periods) != 44 || c.Periods[0].Value != "1066-10-08" || !c.Periods[1].AfterGap || c.Periods[1].Value != "2024-01-01" {
+	if c.Name != "day <b>" || c.By != "week" || !slices.Equal(c.Periods, table.Periods) || len(c.Topics) != len(table.Topics) || len(c.Subtopics) != len(table.Subtopics) {
 		t.Errorf("%+v", c)
 	}
-	want, all := map[int][]int{}, make([]int, len(c.Periods)) // by theme
-	for i := range testWords {
-		if i == 8 {
-			continue
-		}
-		period := 0
-		if i > 0 {
-			period = 1 + i/(1+i%4/2)/7 // 2024 begins on a Monday
-		}
-		all[period]++
-		if i != emptyRow && i != topiclessOf {
-			if want[i%4] == nil {
-				want[i%4] = make([]int, len(c.Periods))
-			}
-			want[i%4][period]++
-		}
-	}
-	for p, period := range c.Periods {
-		if period.Count != all[p] {
-			t.Errorf("%d rows in %s, want %d", period.Count, period.Value, all[p])
-		}
-	}
-	for j, theme := range got.Subtopics {
-		if !slices.Equal(c.Subtopics[j], want[theme.ID]) {
-			t.Errorf("theme %d: %d, want %d", theme.ID, c.Subtopics[j], want[theme.ID])
-		}
-	}
-	for j, topic := range got.Topics[:2] {
-		for p := range c.Periods {
-			sum := map[int]int{0: want[0][p], 1: want[1][p], 5: want[0][p] + want[1][p], 6: want[2][p] + want[3][p]}[topic.ID]
-			if c.Topics[j][p] != sum {
-				t.Errorf("topic %d: %d rows in period %d, want %d", topic.ID, c.Topics[j][p], p, sum)
+	for j, topic := range slices.Concat(table.Topics, table.Subtopics) {
+		for p, v := range topic.Values {
+			if n := slices.Concat(c.Topics, c.Subtopics)[j][p]; n != v.Count {
+				t.Errorf("topic %d: %d rows in %s, want %d", topic.ID, n, v.Value, v.Count)
 			}
 		}
 	}
@@ -179,9 +152,7 @@ func TestTopics(t *testing.T) {
 		Texts             map[string]string
 		Rows              any
 	}
-	if err := json.Unmarshal(get(handler, "/data/topics").Body.Bytes(), &got); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, json.Unmarshal(get(handler, "/data/topics").Body.Bytes(), &got))
 	counts := map[int]int{7: 1} // other
 	for i := range testWords {
 		if i != emptyRow && i != topiclessOf {
@@ -224,18 +195,14 @@ func TestTopics(t *testing.T) {
 		t.Errorf("outliers %+v", got.Outliers)
 	}
 	var duplicates duplicatesAnswer
-	if err := json.Unmarshal(get(handler, "/data/duplicates").Body.Bytes(), &duplicates); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, json.Unmarshal(get(handler, "/data/duplicates").Body.Bytes(), &duplicates))
 	if duplicates.Repeated != 1 || len(duplicates.Pairs) != 1 || duplicates.Pairs[0].Words != [2]string{words[copyOf], words[copied]} || math.Abs(duplicates.Pairs[0].Cosine-1) > 1e-6 || len(duplicates.Texts) != 2 {
 		t.Errorf("near-duplicates: %+v", duplicates)
 	}
 
 	// A search counts the texts with all words by topic.
 	var query queryAnswer
-	if err := json.Unmarshal(get(handler, "/data/query?query=subjecta").Body.Bytes(), &query); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, json.Unmarshal(get(handler, "/data/query?query=subjecta").Body.Bytes(), &query))
 	found := map[topics.ID]int{}
 	for i, text := range m.Codes.Texts.Text {
 		if slices.Contains(strings.Fields(text), "subjecta") {
@@ -259,9 +226,7 @@ func TestTopics(t *testing.T) {
 
 	// The typical rows of a theme.
 	var theme typicalAnswer
-	if err := json.Unmarshal(get(handler, "/data/topic?topic=3").Body.Bytes(), &theme); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, json.Unmarshal(get(handler, "/data/topic?topic=3").Body.Bytes(), &theme))
 	if len(theme.Top) != typicalRows || slices.ContainsFunc(theme.Top, func(e topics.Example) bool { return e.Row%4 != 3 }) || theme.Rows < typicalRows || len(theme.Matching) == 0 {
 		t.Errorf("theme 3: %+v", theme)
 	}

@@ -7,18 +7,16 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"overcomplete/testonly"
 )
 
 // TestDriver runs each check of testdata/selftest.cpp, which has its own kernels, in a separate process.
 func TestDriver(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "selftest")
-	if err := compile(program, "testdata/selftest.cpp"); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, compile(program, "testdata/selftest.cpp"))
 	names, err := exec.Command(program).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	checks := strings.Fields(string(names))
 	if len(checks) == 0 {
 		t.Fatal("the self-test has no checks")

@@ -23,9 +23,7 @@ func TestFloatCode(t *testing.T) {
 		}
 		wide := Widen(d.Atoms)
 		s, err := backend.StepSize(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		all := onTape(t, func(lambda float64) graph.Spec {
 			return graph.Spec{Atoms: atoms, Dim: dim, Lambda: lambda, Nonnegative: o.Nonnegative}
 		}, Widen(y), wide, make([]float64, rows*atoms), s, o.Lambda, o.Steps)
@@ -69,13 +67,9 @@ func onTape(t *testing.T, spec func(lambda float64) graph.Spec, y, d, a []float6
 		in["m"] = []float64{momentum}
 		spec := spec(lambda)
 		expression, err := graph.Encode(spec, len(y)/spec.Dim)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		out, err := expression.Run(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		in["A"], in["Z"] = out["A"], out["Z"]
 	}
 	return in["A"]

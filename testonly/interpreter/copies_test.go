@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+
+	"overcomplete/testonly"
 )
 
 // Each thread makes two groups of copies of 16 bytes to shared memory, which is zero. The second group copies 4 bytes
@@ -64,9 +66,7 @@ func TestCopies(t *testing.T) {
 					}
 					continue
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				testonly.Must(t, err)
 				var want []uint32
 				for i := range 256 {
 					want = append(want, test.result(i/4, i%4))
@@ -85,9 +85,7 @@ func TestCopiesEarlyAndLate(t *testing.T) {
 	seen := make(map[uint32]bool)
 	for seed := range uint64(20) {
 		m := newMemories(t, seed)
-		if err := m.launch(k, 1, 32); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, m.launch(k, 1, 32))
 		seen[results[uint32](t, m, 32)[5]] = true
 	}
 	if len(seen) != 2 || !seen[20] || !seen[9999] {

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"overcomplete/testonly"
 )
 
 // program returns a kernel that runs the instructions in body. %rd1 and %rd2 contain the pointers out and in, %r1 the
@@ -47,9 +49,7 @@ func program(t *testing.T, body string) *Kernel {
 	ret;
 }
 `)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	return kernels["kernel"]
 }
 
@@ -67,9 +67,7 @@ func newMemories(t *testing.T, seed uint64) memories {
 	for i := range numbers {
 		numbers[i] = uint32(i)
 	}
-	if err := m.Write(m.in, encode(numbers)); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, m.Write(m.in, encode(numbers)))
 	return m
 }
 
@@ -93,9 +91,7 @@ func results[T any](t *testing.T, m memories, n int) []T {
 	t.Helper()
 	all := make([]T, n)
 	data, err := m.Read(m.out, binary.Size(all))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	if _, err := binary.Decode(data, binary.LittleEndian, all); err != nil {
 		t.Fatal(err)
 	}
@@ -199,9 +195,7 @@ func TestSameValue(t *testing.T) {
 		k := program(t, `ld.global.u32 %r3, [%rd1]; mov.u32 %r4, `+value+`; st.global.u32 [%rd1], %r4;`)
 		m := newMemories(t, 1)
 		m.AllowSameValue(m.out)
-		if err := m.Write(m.out, make([]byte, 1024)); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, m.Write(m.out, make([]byte, 1024)))
 		if err := m.launch(k, 4, 64); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
@@ -215,17 +209,11 @@ func TestEqual(t *testing.T) {
 	for seed := range uint64(20) {
 		m := newMemories(t, 1)
 		m.AllowSameValue(m.out)
-		if err := m.Write(m.out, make([]byte, 1024)); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, m.Write(m.out, make([]byte, 1024)))
 		other := memories{m.Clone(seed), m.out, m.in}
-		if err := m.Equal(other.Machine); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, m.Equal(other.Machine))
 		for _, m := range []memories{m, other} {
-			if err := m.launch(k, 1, 64); err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, m.launch(k, 1, 64))
 		}
 		err := m.Equal(other.Machine)
 		differ = differ || err != nil && strings.Contains(err.Error(), "of out is 0x0")

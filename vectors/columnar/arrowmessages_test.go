@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	flatbuffers "github.com/google/flatbuffers/go"
 
 	"overcomplete/internal/memory"
+	"overcomplete/testonly"
 	"overcomplete/vectors"
 )
 
@@ -38,12 +38,8 @@ func writeArrow(t *testing.T, ids []string, dim int, o ...ipc.Option) []byte {
 	}
 	var b bytes.Buffer
 	w := ipc.NewWriter(&b, append(o, ipc.WithSchema(schema))...)
-	if err := w.Write(array.NewRecordBatch(schema, []arrow.Array{text.NewArray(), lists.NewArray()}, int64(len(ids)))); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, w.Write(array.NewRecordBatch(schema, []arrow.Array{text.NewArray(), lists.NewArray()}, int64(len(ids)))))
+	testonly.Must(t, w.Close())
 	return b.Bytes()
 }
 
@@ -103,15 +99,13 @@ func TestArrowWindow(t *testing.T) {
 		header := 1000<<3 | run<<1 | last
 		body = append(body, byte(header), byte(header>>8), byte(header>>16), letter)
 	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
+	allocated := testonly.CountBytes()
 	got, err := decompressBuffers(oneBuffer(len(body)), body, codecZstandard)
-	runtime.ReadMemStats(&after)
 	want := strings.Repeat("\xff", 8) + strings.Repeat("a", 1000) + strings.Repeat("b", 1000)
 	if err != nil || string(got) != want {
 		t.Errorf("%.20q…, error %v", got, err)
 	}
-	if n := after.TotalAlloc - before.TotalAlloc; n > 16<<20 {
+	if n := allocated(); n > 16<<20 {
 		t.Errorf("%d bytes allocated for %d", n, len(body))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"overcomplete/testonly"
 	"overcomplete/vectors"
 )
 
@@ -33,9 +34,7 @@ func sample() *vectors.Sparse {
 func TestBatches(t *testing.T) {
 	codes := sample()
 	table, err := check(codes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	next, count := 0, 0
 	for first, end := range batches(codes, table) {
 		if first != next || end <= first {
@@ -95,9 +94,7 @@ func TestFullDisk(t *testing.T) {
 	codes := &vectors.Sparse{IDs: []string{"a", "b"}, CSR: matrix}
 	for name, write := range writers {
 		var whole bytes.Buffer
-		if err := write(&whole, codes); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, write(&whole, codes))
 		for room := range whole.Len() {
 			if err := write(&fullWriter{room}, codes); !errors.Is(err, errFull) {
 				t.Fatalf("%s: error %v with room for %d of %d bytes", name, err, room, whole.Len())

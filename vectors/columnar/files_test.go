@@ -10,6 +10,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"overcomplete/testonly"
 	"overcomplete/vectors"
 )
 
@@ -26,9 +27,7 @@ func copied(t *testing.T, files map[string]string) string {
 		if err == nil {
 			err = os.WriteFile(path, content, 0o666)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 	}
 	return dir
 }
@@ -37,9 +36,7 @@ func copied(t *testing.T, files map[string]string) string {
 func TestReadPartitions(t *testing.T) {
 	dir := copied(t, map[string]string{"lang=de/kind=x/lang=1/id=5/0.parquet": "texts.parquet", "lang=en/kind=y/lang=2/id=6/0.parquet": "texts.parquet"})
 	d, source, err := vectors.Read(t.Context(), []string{dir}, vectors.ReadOptions{IDColumn: "none"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	if names := d.Texts.Names(); !slices.Equal(names, []string{"doc_id", "label", "seen", "score", "kind", "when", "size", "lang", "kind_", "lang_", "id_"}) {
 		t.Fatalf("columns %q", names)
 	}
@@ -64,9 +61,7 @@ func TestReadFilesOfOtherLengths(t *testing.T) {
 	dir := t.TempDir()
 	for i, n := range []int{20, 10} {
 		rows := []row{{"null", nil}, {fmt.Sprint("w", n), slices.Repeat([]float32{1}, n)}}
-		if err := parquet.WriteFile(filepath.Join(dir, fmt.Sprint(i)), rows); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, parquet.WriteFile(filepath.Join(dir, fmt.Sprint(i)), rows))
 	}
 	_, _, err := vectors.Read(t.Context(), []string{dir}, vectors.ReadOptions{SkipBad: true})
 	want := fmt.Sprintf("%s/1: has vectors of 10 numbers, but %s/0 has vectors of 20 numbers: all files of an input must have the same schema", dir, dir)

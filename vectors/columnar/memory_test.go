@@ -29,7 +29,7 @@ func TestWritersMemory(t *testing.T) {
 		codes.AppendRow([]int32{int32(i % 4), int32(4 + i%5), int32(9 + i%7)}, []float32{1, 2, 3})
 	}
 	for name, write := range map[string]func(io.Writer, *vectors.Sparse) error{"Arrow": WriteArrow, "Parquet": WriteParquet} {
-		before := inUse()
+		before := testonly.BytesInUse()
 		var w peak
 		testonly.Must(t, write(&w, codes))
 		if used := w.most - before; used > 30_000*650+reserve {
@@ -58,14 +58,7 @@ type peak struct {
 
 func (w *peak) Write(p []byte) (int, error) {
 	if w.writes++; w.writes < 100 {
-		w.most = max(w.most, inUse())
+		w.most = max(w.most, testonly.BytesInUse())
 	}
 	return len(p), nil
-}
-
-func inUse() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -119,9 +118,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 	for name, write := range writers {
 		var b bytes.Buffer
-		if err := write(&b, &vectors.Sparse{IDs: []string{"a", "b"}, CSR: matrix}); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, write(&b, &vectors.Sparse{IDs: []string{"a", "b"}, CSR: matrix}))
 		want := "contains sparse vectors of a model, not dense ones; export its codes in a dense format first"
 		if _, err := readBytes(t, b.Bytes(), vectors.ReadOptions{}); err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s: error %v, want %s", name, err, want)
@@ -132,9 +129,7 @@ func TestReadRefuses(t *testing.T) {
 func readBytes(t *testing.T, content []byte, o vectors.ReadOptions) (*vectors.Dense, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, content, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.WriteFile(path, content, 0o666))
 	d, _, err := vectors.Read(t.Context(), []string{path}, o)
 	return d, err
 }
@@ -149,9 +144,7 @@ func contents(t testing.TB, pattern string) map[string][]byte {
 	files := map[string][]byte{}
 	for _, name := range names {
 		content, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		files[filepath.Base(name)] = content
 	}
 	return files
@@ -161,9 +154,7 @@ func contents(t testing.TB, pattern string) map[string][]byte {
 func TestReadCutShort(t *testing.T) {
 	for _, name := range []string{"lists.arrow", "stream.arrow", "zstd.arrow", "lists.parquet", "groups.parquet"} {
 		whole, err := os.ReadFile(filepath.Join("testdata", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		for n := range whole {
 			if testing.Short() && n%7 > 0 {
 				continue
@@ -195,9 +186,7 @@ func TestReadArrowLacksRows(t *testing.T) {
 	if err == nil {
 		err = w.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	whole := b.Bytes()
 	if d, err := readBytes(t, whole, vectors.ReadOptions{}); err != nil || d.Len() != 2*rows {
 		t.Fatalf("%v, error %v", d, err)
@@ -258,15 +247,11 @@ func TestReadDamaged(t *testing.T) {
 // checkAny writes content to path and checks the properties of Read that hold for any input.
 func checkAny(t *testing.T, path string, content []byte, o vectors.ReadOptions) {
 	t.Helper()
-	if err := os.WriteFile(path, content, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
+	testonly.Must(t, os.WriteFile(path, content, 0o666))
+	allocated := testonly.CountBytes()
 	d, _, err := vectors.Read(t.Context(), []string{path}, o)
-	runtime.ReadMemStats(&after)
 	// Four bytes of valid Zstandard can expand to 128 KiB, and its window is 512 MiB in Arrow's library.
-	if n := after.TotalAlloc - before.TotalAlloc; n > uint64(600<<20+1<<16*len(content)) {
+	if n := allocated(); n > uint64(600<<20+1<<16*len(content)) {
 		t.Errorf("%d bytes allocated for a file of %d", n, len(content))
 	}
 	if err != nil {
@@ -291,14 +276,10 @@ func footer(t *testing.T, content []byte, change func(*format.FileMetaData)) []b
 	end := len(content) - 8
 	start := end - int(binary.LittleEndian.Uint32(content[end:]))
 	var m format.FileMetaData
-	if err := thrift.Unmarshal(new(thrift.CompactProtocol), content[start:end], &m); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, thrift.Unmarshal(new(thrift.CompactProtocol), content[start:end], &m))
 	change(&m)
 	b, err := thrift.Marshal(new(thrift.CompactProtocol), &m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	return withFooter(content[:start], b)
 }
 
@@ -403,17 +384,13 @@ func TestReadChecksSizes(t *testing.T) {
 		{"an Arrow buffer that grows to 16 GiB", grown, "a buffer can't decompress to the size that it declares (got 17179869184 bytes)"},
 	} {
 		path := filepath.Join(t.TempDir(), "file")
-		if err := os.WriteFile(path, tt.content, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
+		testonly.Must(t, os.WriteFile(path, tt.content, 0o666))
+		allocated := testonly.CountBytes()
 		_, _, err := vectors.Read(t.Context(), []string{path}, vectors.ReadOptions{})
-		runtime.ReadMemStats(&after)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %s", tt.name, err, tt.want)
 		}
-		if n := after.TotalAlloc - before.TotalAlloc; n > 16<<20 {
+		if n := allocated(); n > 16<<20 {
 			t.Errorf("%s: %d bytes allocated for a file of %d", tt.name, n, len(tt.content))
 		}
 	}
@@ -425,31 +402,25 @@ func TestReadChecksPages(t *testing.T) {
 	whole := contents(t, "*.parquet")["lists.parquet"]
 	for _, codec := range []compress.Codec{&parquet.Snappy, &parquet.Gzip, &parquet.Zstd, &parquet.Lz4Raw} {
 		grows, err := codec.Encode(nil, make([]byte, 64<<20))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		for name, page := range map[string][]byte{"grows": grows, "is damaged": bytes.Repeat([]byte{0xa5}, 100)} {
 			header := format.PageHeader{Type: format.DataPage, UncompressedPageSize: 1000, CompressedPageSize: int32(len(page))}
 			header.DataPageHeader.Valid = true
 			header.DataPageHeader.V = format.DataPageHeader{NumValues: 3, DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE}
 			b, err := thrift.Marshal(new(thrift.CompactProtocol), &header)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, err)
 			content := slices.Concat([]byte(parquetMagic), b, page)
 			length := int64(len(content) - len(parquetMagic))
 			file := footer(t, append(content, whole[len(parquetMagic):]...), func(m *format.FileMetaData) {
 				words := &m.RowGroups[0].Columns[0].MetaData
 				words.Codec, words.DataPageOffset, words.DictionaryPageOffset, words.TotalCompressedSize = codec.CompressionCodec(), 4, 0, length
 			})
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
+			allocated := testonly.CountBytes()
 			_, err = readBytes(t, file, vectors.ReadOptions{})
-			runtime.ReadMemStats(&after)
 			if err == nil || !strings.Contains(err.Error(), `damaged Parquet file: column "word": page at 4: `) {
 				t.Errorf("a page of %v that %s: error %v", codec, name, err)
 			}
-			if n := after.TotalAlloc - before.TotalAlloc; n > 32<<20 { // Zstandard's window is 16 MiB
+			if n := allocated(); n > 32<<20 { // Zstandard's window is 16 MiB
 				t.Errorf("a page of %v that %s: %d bytes allocated for a file of %d", codec, name, n, len(file))
 			}
 		}
@@ -476,9 +447,7 @@ func withHeader(t *testing.T, h format.PageHeader, page []byte) []byte {
 	t.Helper()
 	h.CompressedPageSize, h.UncompressedPageSize = int32(len(page)), int32(len(page))
 	b, err := thrift.Marshal(new(thrift.CompactProtocol), &h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	return append(b, page...)
 }
 
@@ -638,32 +607,20 @@ func TestReadPageOfNulls(t *testing.T) {
 // bodyLength returns an Arrow stream whose record batch declares the given length of its body.
 func bodyLength(t *testing.T, n int64) []byte {
 	t.Helper()
-	schema := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Float32}}, nil)
-	numbers := array.NewFloat32Builder(memory.DefaultAllocator)
-	numbers.AppendValues(make([]float32, 1234), nil)
-	var b bytes.Buffer
-	w := ipc.NewWriter(&b, ipc.WithSchema(schema))
-	if err := w.Write(array.NewRecordBatch(schema, []arrow.Array{numbers.NewArray()}, 1234)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	messages := ipc.NewMessageReader(bytes.NewReader(b.Bytes()))
+	stream := writeArrow(t, []string{"a"}, 1234)
+	messages := ipc.NewMessageReader(bytes.NewReader(stream))
 	var length int64
 	for length == 0 {
 		message, err := messages.Message()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		length = message.BodyLen()
 	}
-	at := bytes.Index(b.Bytes(), binary.LittleEndian.AppendUint64(nil, uint64(length)))
+	at := bytes.Index(stream, binary.LittleEndian.AppendUint64(nil, uint64(length)))
 	if at < 0 {
 		t.Fatal("no length of a body")
 	}
-	binary.LittleEndian.PutUint64(b.Bytes()[at:], uint64(n))
-	return b.Bytes()
+	binary.LittleEndian.PutUint64(stream[at:], uint64(n))
+	return stream
 }
 
 // Compressed files and pipes have the same rows. The memory of Arrow streams doesn't grow with their
@@ -671,9 +628,7 @@ func bodyLength(t *testing.T, n int64) []byte {
 func TestStreamArrow(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "v", Type: arrow.FixedSizeListOf(100, arrow.PrimitiveTypes.Float32)}}, nil)
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	stdin := os.Stdin
 	os.Stdin = r
 	defer func() { os.Stdin = stdin }()
@@ -698,17 +653,12 @@ func TestStreamArrow(t *testing.T) {
 	}()
 	n, most := 0, uint64(0)
 	for d, err := range vectors.Stream(t.Context(), []string{"-"}, vectors.ReadOptions{}, new(vectors.Source)) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		if d.IDs[0] != fmt.Sprint(n) || d.Dim != 100 || d.Row(0)[99] != 100 {
 			t.Fatalf("row %d is %q, %v", n, d.IDs[0], d.Row(0))
 		}
 		if n += d.Len(); n%(10*rows) < d.Len() {
-			runtime.GC()
-			var m runtime.MemStats
-			runtime.ReadMemStats(&m)
-			most = max(most, m.HeapAlloc)
+			most = max(most, testonly.BytesInUse())
 		}
 	}
 	if n != batches*rows {
@@ -748,9 +698,7 @@ func testReadLargeParquet(t *testing.T, options ...parquet.WriterOption) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, w.Close())
 	d, err := readBytes(t, b.Bytes(), vectors.ReadOptions{})
 	if err != nil || d.Len() != rows || d.Dim != dim {
 		t.Fatalf("%+v, %v", d, err)

@@ -16,9 +16,7 @@ func TestReadReported(t *testing.T) {
 	read := func(name string, o vectors.ReadOptions) *vectors.Dense {
 		t.Helper()
 		d, _, err := vectors.Read(t.Context(), []string{testonly.Data(t, "reported/"+name)}, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		return d
 	}
 	want := read("reference.parquet", vectors.ReadOptions{})

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"overcomplete/testonly"
 	"overcomplete/vectors"
 )
 
@@ -58,9 +59,7 @@ func TestReadTexts(t *testing.T) {
 	}
 	// A table names the rows of other vectors.
 	numbersOnly := filepath.Join(t.TempDir(), "numbers.txt")
-	if err := os.WriteFile(numbersOnly, []byte(strings.Repeat("0.5 1\n", 7)), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.WriteFile(numbersOnly, []byte(strings.Repeat("0.5 1\n", 7)), 0o666))
 	for _, name := range append(both("texts"), "texts2.parquet") {
 		d, source, err := vectors.Read(t.Context(), []string{numbersOnly}, vectors.ReadOptions{WordList: filepath.Join("testdata", name)})
 		if err != nil || !reflect.DeepEqual(d.Texts, &vectors.Texts{Text: texts, Columns: columns}) || !slices.Equal(d.IDs, ids) || source.Kind != vectors.KindTexts {

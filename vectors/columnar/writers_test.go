@@ -24,9 +24,7 @@ type writtenTable struct {
 // were made.
 func TestReadWriters(t *testing.T) {
 	script, err := os.ReadFile("testdata/writers.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	t.Chdir(t.TempDir())
 	tables := testonly.Python[map[string]writtenTable](t, string(script), nil)
 	if len(tables) < 100 {
@@ -41,9 +39,7 @@ func TestReadWriters(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, err)
 			if !slices.Equal(d.IDs, want.IDs) {
 				t.Errorf("ids %.200q, want %.200q", d.IDs, want.IDs)
 			}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"overcomplete/testonly"
 )
 
 // parseColumns parses columns in the form "name:kind", where the kind is the first letter of its name.
@@ -107,17 +109,13 @@ func TestChoose(t *testing.T) {
 // Each column that isn't read is in a warning, with its type.
 func TestDescribe(t *testing.T) {
 	l, err := Choose(parseColumns(t, "id:n text:t embedding:l image:o tags:l day:s __index_level_0__:n"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	columns, warnings := l.Describe(true)
 	if columns != `texts of column "text", ids of "id", with ["day"]` || !slices.Equal(warnings, []string{`columns not read: "image" (type o), "tags" (type l)`}) {
 		t.Errorf("%s, %q", columns, warnings)
 	}
 	wide, err := Choose(parseColumns(t, "text:t q2:n q1:n q3:n"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	if text, _ := wide.Describe(true); text != `texts of column "text", vectors of "q1" to "q3"` {
 		t.Error(text)
 	}
