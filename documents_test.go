@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -22,13 +24,7 @@ var (
 // Every link in a document points to a file of the project and, with a fragment, to one of its headings.
 func TestLinks(t *testing.T) {
 	links := 0
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if d.IsDir() && (d.Name() == "build" || len(path) > 1 && path[0] == '.') {
-			return fs.SkipDir
-		}
-		if err != nil || filepath.Ext(path) != ".md" {
-			return err
-		}
+	for _, path := range files(t, ".md") {
 		for _, match := range link.FindAllStringSubmatch(code.ReplaceAllString(read(t, path), ""), -1) {
 			if strings.Contains(match[1], "://") {
 				continue
@@ -45,9 +41,7 @@ func TestLinks(t *testing.T) {
 				t.Errorf("%s: broken link: no such heading (got %s)", path, match[1])
 			}
 		}
-		return nil
-	})
-	testonly.Must(t, err)
+	}
 	if links == 0 {
 		t.Error("no links found")
 	}
@@ -57,18 +51,13 @@ func TestLinks(t *testing.T) {
 func TestGuarantees(t *testing.T) {
 	const page = "docs/reference/guarantees.md"
 	tests := map[string]bool{}
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if d.IsDir() && d.Name() == "build" {
-			return fs.SkipDir
-		}
-		if err == nil && strings.HasSuffix(path, "_test.go") {
+	for _, path := range files(t, ".go") {
+		if strings.HasSuffix(path, "_test.go") {
 			for _, match := range testFunction.FindAllStringSubmatch(read(t, path), -1) {
 				tests[match[1]] = true
 			}
 		}
-		return err
-	})
-	testonly.Must(t, err)
+	}
 	guarantees, _, _ := strings.Cut(read(t, page), "## Not guaranteed")
 	_, guarantees, _ = strings.Cut(guarantees, "\n## ")
 	named := regexp.MustCompile("`((?:Test|Fuzz)\\w+)`")
@@ -85,6 +74,27 @@ func TestGuarantees(t *testing.T) {
 			t.Errorf("%s: no test is named after: %s", page, paragraph)
 		}
 	}
+}
+
+// files returns the paths of the project's files with one of the given extensions. Commands that run meanwhile may create
+// and remove folders.
+func files(t *testing.T, extensions ...string) (paths []string) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch name := d.Name(); {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err == nil && d.IsDir() && (name == "build" || len(name) > 1 && name[0] == '.'):
+			return fs.SkipDir
+		case slices.Contains(extensions, filepath.Ext(path)):
+			paths = append(paths, path)
+		}
+		return err
+	})
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%d files, %v", len(paths), err)
+	}
+	return paths
 }
 
 func read(t *testing.T, path string) string {

@@ -3,7 +3,6 @@ package main
 import (
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -26,12 +25,9 @@ func TestImports(t *testing.T) {
 		allowed[r[1]] = r[2]
 	}
 	found := make(map[string]bool)
-	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
-		if name := d.Name(); d.IsDir() && (name == "build" || name != "." && strings.ContainsAny(name[:1], "._")) {
-			return fs.SkipDir
-		}
-		if err != nil || filepath.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go") {
-			return err
+	for _, file := range files(t, ".go") {
+		if strings.HasSuffix(file, "_test.go") || strings.Contains(file, string(filepath.Separator)+"_") {
+			continue
 		}
 		name := path.Dir(filepath.ToSlash(file))
 		if name == "." {
@@ -44,7 +40,7 @@ func TestImports(t *testing.T) {
 		found[name] = true
 		syntax, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
 		if err != nil {
-			return err
+			t.Fatal(err)
 		}
 		for _, s := range syntax.Imports {
 			imported, ours := strings.CutPrefix(strings.Trim(s.Path.Value, `"`), module+"/")
@@ -58,10 +54,6 @@ func TestImports(t *testing.T) {
 				t.Errorf("%s imports %s: ARCHITECTURE.md allows %s only: %s", file, imported, name, may)
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	for name := range allowed {
 		if !found[name] {

@@ -199,7 +199,7 @@ func Distinct(labels [][]string) [][]string {
 // Words for which isStop is true describe no group.
 func (x *Index) describe(groups [][]int32, ranges [][2]int32, n int, isStop func(word string) bool) []description {
 	t, p := x.terms(), x.postings()
-	counters := make([]*counter, runtime.GOMAXPROCS(0))
+	counters := make([]*counter, min(runtime.GOMAXPROCS(0), maxCounters))
 	for w := range counters {
 		counters[w] = &counter{isStop: isStop, counts: make([]int32, len(t.Words)), all: make([]int32, len(t.Words)), inGroup: make([]bool, x.Codes.Rows), labelled: make([]bool, x.Codes.Rows), marked: make([]bool, x.Codes.Rows), sums: make([]float64, x.Codes.Cols)}
 	}
@@ -329,6 +329,9 @@ func (x *Index) tightness(rows []int32, sums []float64) float64 {
 	}
 	return x.meanCosineOf(rows, -1, sums) - x.meanCosine()
 }
+
+// maxCounters limits the memory of describe: each counter has 8 bytes per word.
+const maxCounters = 8
 
 // A counter is the scratch space of one goroutine that describes groups.
 type counter struct {

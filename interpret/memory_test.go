@@ -12,10 +12,10 @@ import (
 	"overcomplete/vectors"
 )
 
-// The estimates are upper limits of the peaks, and at most three times as large. Labels use the words of a sample of texts, or
+// The estimates are upper limits of the peaks, and at most three times as large, on many processors, too. Labels use the words of a sample of texts, or
 // of all. Words follow Zipf's law, like the words of a language.
 func TestMemory(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(64))
 	for _, rows := range []int{maxSample, 60_000} {
 		rng := rand.New(rand.NewPCG(1, 1))
 		words := rand.NewZipf(rng, 1.1, 1, 50_000)

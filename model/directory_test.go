@@ -147,7 +147,14 @@ func TestForceReplaces(t *testing.T) {
 	if err := os.Mkdir(dir, 0o777); err != nil { // empty
 		t.Fatal(err)
 	}
+	visit := func() { // by Finder, and on a file system without attributes
+		for _, name := range []string{".DS_Store", "._" + modeldir.Info} {
+			testonly.Must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o666))
+		}
+	}
+	visit()
 	save(t, dir, true, themeModel())
+	visit()
 	// The scores of a replaced model are removed with it.
 	testonly.Must(t, os.WriteFile(filepath.Join(dir, modeldir.Intrusion), []byte("{}"), 0o666))
 	other := testModel(5, 2, 4, false) // without mean.npy and themes.npy

@@ -125,7 +125,7 @@ func TestReadFilesRefuses(t *testing.T) {
 	}
 }
 
-// A file that grows, shrinks or vanishes during the read is refused.
+// A file that grows, shrinks, changes or vanishes during the read is refused.
 func TestReadFilesThatChange(t *testing.T) {
 	var many strings.Builder
 	for i := range 200_000 {
@@ -135,6 +135,7 @@ func TestReadFilesThatChange(t *testing.T) {
 	for change, message := range map[string]string{
 		"append":   fmt.Sprintf("a: the file changed during reading (from %d bytes to %d)", size, size+1),
 		"truncate": fmt.Sprintf("a: the file changed during reading (from %d bytes to 0)", size),
+		"touch":    "a: the file changed during reading (it was written at 2026-01-02 03:04:05)",
 		"remove":   "b: no such file or directory",
 	} {
 		dir := folder(t, map[string]string{"a": many.String(), "b": "x 1 2\n"})
@@ -151,6 +152,8 @@ func TestReadFilesThatChange(t *testing.T) {
 				f.Close()
 			case change == "truncate":
 				os.Truncate(path, 0)
+			case change == "touch":
+				os.Chtimes(path, time.Time{}, time.Date(2026, 1, 2, 3, 4, 5, 6, time.Local))
 			default:
 				os.Remove(filepath.Join(dir, "b"))
 			}

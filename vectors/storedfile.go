@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -196,7 +197,11 @@ func (f *storedFile) changed() error {
 	was := f.info
 	is, err := f.file.Stat()
 	if err == nil && was.Mode().IsRegular() && !sameFile(was, is) {
-		err = fmt.Errorf("the file changed during reading (from %d bytes to %d)", was.Size(), is.Size())
+		change := "it was written at " + is.ModTime().Format(time.DateTime)
+		if was.Size() != is.Size() {
+			change = fmt.Sprintf("from %d bytes to %d", was.Size(), is.Size())
+		}
+		err = fmt.Errorf("the file changed during reading (%s)", change)
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/input"
@@ -131,7 +132,7 @@ func CheckpointHash(dir string) (string, error) {
 // checkReplaceable returns an error unless dir is an empty directory, or a model without labels, stop words and other
 // files.
 func checkReplaceable(dir string) error {
-	entries, err := os.ReadDir(dir)
+	entries, err := readDir(dir)
 	if err != nil || len(entries) == 0 {
 		return err
 	}
@@ -167,13 +168,22 @@ var stateFiles = []string{filepath.Base(Progress), "H.npy", "S.npy", "Q.npy", "G
 
 // checkState returns an error if dir has other files than a checkpoint's state.
 func checkState(dir string) error {
-	entries, err := os.ReadDir(dir)
+	entries, err := readDir(dir)
 	for _, e := range entries {
 		if !slices.Contains(stateFiles, e.Name()) || !e.Type().IsRegular() {
 			return errOther(e)
 		}
 	}
 	return err
+}
+
+// readDir returns the entries of dir without the files in which macOS stores the settings of a folder and the attributes
+// of a file. It creates them in any folder, at any time.
+func readDir(dir string) ([]os.DirEntry, error) {
+	entries, err := os.ReadDir(dir)
+	return slices.DeleteFunc(entries, func(e os.DirEntry) bool {
+		return e.Type().IsRegular() && (e.Name() == ".DS_Store" || strings.HasPrefix(e.Name(), "._"))
+	}), err
 }
 
 func errOther(e os.DirEntry) error {

@@ -27,10 +27,11 @@ func TestBrowserHostileModel(t *testing.T) {
 		}
 	}
 	texts.Text[0] = strings.Repeat(hostile, 10<<20/len(hostile))
+	m.Codes.IDs[2], m.Codes.IDs[3] = "constructor", "__proto__" // properties of all objects of JavaScript
 	texts.Columns[0].Name = hostile
 	file := t.TempDir() + "/labels.json"
 	x := newWith(t, m, hostile, Options{Labels: file, CheckModel: func() error { return nil }})
-	for _, label := range []interpret.Label{{ID: 3, Name: "</script><img src=x onerror=hacked=1>\u202e", Note: strings.TrimPrefix(hostile, "\x1b")}, {ID: 5, Name: "<b onclick=hacked=1>five", Topic: true}} {
+	for _, label := range []interpret.Label{{ID: 3, Name: "</script><img src=x onerror=hacked=1>\u202e", Note: strings.TrimPrefix(hostile, "\x1b")}, {ID: 5, Name: "<b onclick=hacked=1>five", Topic: true, Proposed: true}, {ID: 6, Name: "\u200b", Topic: true}} {
 		testonly.Must(t, x.setLabel(t.Context(), label))
 	}
 	base := b.serve(x)
@@ -49,9 +50,19 @@ func TestBrowserHostileModel(t *testing.T) {
 	for _, page := range pages {
 		b.visit(page)
 		clean(page)
+		if found := evaluate[string](b, `painted(pictureOf(document.getElementById("main"))).then(() => "", String)`); found != "" {
+			t.Errorf("the picture of %s: %s", page, found)
+		}
+	}
+	if found := evaluate[string](b, `topicName({ id: 6 })`); found != "U+200B" {
+		t.Errorf("an invisible label shows as %q", found)
 	}
 	b.do(chromedp.Navigate(b.export(x, []string{m.Codes.IDs[1]}, []int{3})))
 	b.wait(`typeof shown === "number" && shown > 0`)
 	clean("the saved page")
+	for _, id := range m.Codes.IDs[2:4] {
+		evaluate[chromedp.Void](b, `Object.assign(document.querySelector(%s), { value: %s }).dispatchEvent(new Event("input"))`, quote(search), quote(id))
+		b.wait(`[...document.querySelectorAll("[role=option]")].some((e) => e.textContent.startsWith(%s))`, quote(id+" \x1b"))
+	}
 	t.Logf("cases: %d", len(pages)+2)
 }

@@ -13,7 +13,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 
@@ -103,11 +105,20 @@ func (e *Experiments) model(ctx context.Context, method model.Method, lambda flo
 		err = errors.New("model without codes; remove it to train it again")
 	case err == nil && (m.Info.Training.Recipe != r || m.Info.Training.Input.SHA256 != e.Source.SHA256 || !slices.Equal(m.Codes.IDs, e.X.IDs)):
 		err = errors.New("model of other vectors or settings; remove it or choose another directory")
+	case err == nil && !isTrained(m):
+		err = errors.New("model.json or codes.npz has changed since the training; remove the model to train it again")
 	}
 	if err != nil {
 		return nil, &atomicfile.OutputError{Path: dir, Err: err}
 	}
 	return m, nil
+}
+
+// isTrained reports whether a saved model has the metrics of its last epoch and, among them, the sparsity of its codes.
+func isTrained(m *model.Model) bool {
+	e, want, values := m.Info.Encoding, m.Info.Training.PaperEncoding(), float64(m.Codes.Rows*m.Codes.Cols)
+	want.Variance = e.Variance // of the vectors
+	return reflect.DeepEqual(e, want) && math.Round((1-e.Sparsity)*values) == float64(m.Codes.Nonzeros())
 }
 
 // score runs tasks with one representation.

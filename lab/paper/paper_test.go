@@ -155,14 +155,28 @@ func TestRefusesModels(t *testing.T) {
 	vectors.X = e.X.Slice(0, 100)
 	words.X, renamed.IDs = &renamed, slices.Clone(e.X.IDs)
 	renamed.IDs[len(renamed.IDs)-1] = "other"
-	codes := filepath.Join(e.Dir, "A-k24-lambda0.1", "codes.npz")
-	for i, other := range []*Experiments{&settings, &vectors, &words, e} {
-		if other == e {
-			testonly.Must(t, os.Truncate(codes, 100))
-		}
-		_, err := other.Tune(t.Context())
+	read := func(path string) string {
+		content, err := os.ReadFile(filepath.Join(e.Dir, path))
+		testonly.Must(t, err)
+		return string(content)
+	}
+	codes, info := "A-k24-lambda0.1/codes.npz", "A-k24-lambda0.1/model.json"
+	stored := read(info)
+	encoding := strings.Index(stored, `"encoding"`)
+	for _, damage := range []struct {
+		of            *Experiments
+		path, content string
+	}{
+		{&settings, info, stored}, {&vectors, info, stored}, {&words, info, stored},
+		{e, info, stored[:encoding] + strings.Replace(stored[encoding:], `"error": 0`, `"error": 1`, 1)},
+		{e, codes, read("A-k24-lambda0.5/codes.npz")}, {e, codes, read(codes)[:100]},
+	} {
+		original := read(damage.path)
+		testonly.Must(t, os.WriteFile(filepath.Join(e.Dir, damage.path), []byte(damage.content), 0o666))
+		_, err := damage.of.Tune(t.Context())
 		if _, refused := errors.AsType[*atomicfile.OutputError](err); !refused || len(err.Error()) > 200+len(e.Dir) {
-			t.Errorf("case %d: %v, want a short OutputError", i, err)
+			t.Errorf("%s of %.60q: %v, want a short OutputError", damage.path, damage.content, err)
 		}
+		testonly.Must(t, os.WriteFile(filepath.Join(e.Dir, damage.path), []byte(original), 0o666))
 	}
 }

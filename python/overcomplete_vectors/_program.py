@@ -138,7 +138,9 @@ def failure(code: int, messages: list[str]) -> Exception:
     """Returns the exception for an exit code of the program."""
     message = next((m for m in reversed(messages) if m.startswith("overcomplete: ")), "\n".join(messages[-20:]))
     error = ValueError if code == USAGE else RuntimeError
-    return error(message.removeprefix("overcomplete: ") or f"overcomplete ended with exit code {code}")
+    signal = -code if code < 0 else code - 128  # of a process, or of the program that _WAITER starts
+    ended = f"was ended by signal {signal}" if signal > 0 and os.name != "nt" else f"ended with exit code {code}"
+    return error(message.removeprefix("overcomplete: ") or f"overcomplete {ended}")
 
 
 def _show(message: str) -> None:

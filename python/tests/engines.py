@@ -6,6 +6,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import duckdb
 import numpy as np
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 import ray
 import scipy.sparse as sp
 from overcomplete_vectors import BatchEncoder, run
+from overcomplete_vectors._batches import _Worker
 from overcomplete_vectors._program import program
 from pyspark.sql import SparkSession
 
@@ -59,14 +61,19 @@ class TestEngines(unittest.TestCase):
     def started(self):
         return (self.folder / "started").read_text().split()
 
-    def killed_once(self, name, encode, row):
-        """Returns a function that calls encode. Once, before a batch with the given row, it kills its process."""
+    def killed_once(self, name, encode, row, program=False):
+        """Returns a function that calls encode. Once, while the program encodes a batch with the given row, it kills its process or the program."""
         killed = self.folder / name
+
+        def die(worker, *_):
+            os.kill(worker.process.pid if program else os.getpid(), signal.SIGKILL)
+            raise EOFError
 
         def encode_or_die(batch):
             if row in batch.column("id").to_pylist() and not killed.exists():
                 killed.touch()
-                os.kill(os.getpid(), signal.SIGKILL)
+                with mock.patch.object(_Worker, "_read", die):
+                    return encode(batch)
             return encode(batch)
 
         return encode_or_die
@@ -80,10 +87,11 @@ class TestEngines(unittest.TestCase):
         frame.mapInArrow(encoder.batches, SCHEMA).write.parquet(str(self.folder / "spark"))
         self.check("spark")
         self.assertLessEqual(len(self.started()), 2)  # processes for 15 batches
-        encode = self.killed_once("spark-killed", encoder, "t1234")
-        frame.mapInArrow(lambda batches: map(encode, batches), SCHEMA).write.parquet(str(self.folder / "spark-again"))
-        self.assertTrue((self.folder / "spark-killed").exists())
-        self.check("spark-again")
+        for program in False, True:
+            encode = self.killed_once(f"spark-killed-{program}", encoder, "t1234", program)
+            frame.mapInArrow(lambda batches: map(encode, batches), SCHEMA).write.parquet(str(self.folder / f"spark-again-{program}"))
+            self.assertTrue((self.folder / f"spark-killed-{program}").exists())
+            self.check(f"spark-again-{program}")
 
     def test_ray(self):
         encoder = BatchEncoder(self.folder / "model")
@@ -97,6 +105,9 @@ class TestEngines(unittest.TestCase):
         data.map_batches(encode, batch_format="pyarrow", batch_size=150).write_parquet(str(self.folder / "ray-again"))
         self.assertTrue((self.folder / "ray-killed").exists())
         self.check("ray-again")
+        encode = self.killed_once("ray-program", encoder, "t1234", program=True)
+        with self.assertRaisesRegex(Exception, "overcomplete was ended by signal 9"):  # Ray doesn't retry after an error of Python
+            data.map_batches(encode, batch_format="pyarrow", batch_size=150).materialize()
 
 
 if __name__ == "__main__":

@@ -97,6 +97,8 @@ class TestRun(Folder):
             run("train")
         with self.fake("echo panic; echo stack trace >&2; kill -9 $$"), self.assertRaisesRegex(RuntimeError, "^stack trace$"):
             run("train")
+        with self.fake("kill -9 $$"), self.assertRaisesRegex(RuntimeError, "^overcomplete was ended by signal 9$"):
+            run("train")
         with self.fake("exit 130"), self.assertRaises(KeyboardInterrupt):
             run("train")
 

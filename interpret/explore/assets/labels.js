@@ -19,7 +19,7 @@ const labelWords = (k, value) => (value < 0 ? model.dimensions[k].bottom_label :
 function nameText(k, value = 1) {
   const name = named.get(k)?.name;
   const text = name || labelWords(k, value).join(", ");
-  if (text) return (value < 0 ? "−" : "") + text;
+  if (text) return (value < 0 ? "−" : "") + visible(text);
   return value > 0 && labelWords(k, -1).length > 0 ? "−" + labelWords(k, -1).join(", ") : "no word";
 }
 
@@ -70,7 +70,7 @@ function weakNote(rows) {
 }
 
 /** topicName returns the name of a topic. */
-const topicName = (topic) => namedTopics.get(topic.id)?.name || topic.label;
+const topicName = (topic) => visible(namedTopics.get(topic.id)?.name || topic.label);
 
 /** proposal marks a topic whose label a program proposed. */
 const proposal = (topic) => namedTopics.get(topic.id)?.proposed && h("span", { class: "note" }, " proposed label");

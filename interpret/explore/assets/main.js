@@ -50,7 +50,7 @@ function wordSearch({ label, placeholder, choose, queries = false }) {
   async function complete() {
     const text = input.value.trim();
     const mine = ++asked;
-    const { words, texts: found = {} } = text ? await ask("complete", "prefix", text.slice(0, 200)) : { words: [] };
+    const { words, texts: found = { __proto__: null } } = text ? await ask("complete", "prefix", text.slice(0, 200)) : { words: [] };
     const topics = queries && text.length > 1 && model.themes ? [...(await loadTopics()).topic.values()].filter((topic) => topicName(topic).toLowerCase().includes(text.toLowerCase())).slice(0, 4) : [];
     const [, before, last] = input.value.match(/^(.*\s)?(\S*)$/s);
     const more = queries && !model.texts && before?.trim() && last && words.length === 0 ? (await ask("complete", "prefix", last.slice(0, 200))).words : [];

@@ -24,7 +24,7 @@ async function tableOf(main) {
   return csv([["section", "content"], ...rows]);
 }
 
-/** pictureOf converts the visible text, boxes and charts of a view to plain SVG. */
+/** pictureOf converts the visible text, boxes and charts of a view to plain SVG. It replaces characters that XML forbids. */
 function pictureOf(main) {
   const frame = main.getBoundingClientRect();
   const shapes = [];
@@ -71,7 +71,7 @@ function pictureOf(main) {
   visit(main, frame);
   const paper = svg("rect", { width: frame.width, height: frame.height, fill: getComputedStyle(document.body).backgroundColor });
   const picture = svg("svg", { viewBox: `0 0 ${frame.width} ${frame.height}`, width: frame.width, height: frame.height }, paper, shapes);
-  return new XMLSerializer().serializeToString(picture);
+  return new XMLSerializer().serializeToString(picture).replace(/[^\t\n\r -\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, "\ufffd");
 }
 
 /** painted converts an SVG picture to PNG, at twice the resolution of the screen. */
