@@ -203,7 +203,7 @@ func TestEncodeRefuses(t *testing.T) {
 		testonly.Must(t, os.CopyFS(dir.Path(name), os.DirFS(dir.Path("s1"))))
 		dir.Write(t, name+"/"+file, change(dir.Read(t, name+"/"+file)))
 	}
-	spoiled("future", "model.json", func(b []byte) []byte { return []byte(strings.Replace(string(b), `"format": 1`, `"format": 9`, 1)) })
+	spoiled("future", "model.json", func(b []byte) []byte { return []byte(strings.Replace(string(b), `"format": 2`, `"format": 9`, 1)) })
 	spoiled("zero", "dictionary.npy", func(b []byte) []byte { clear(b[128:]); return b })
 	before := dir.Tree(t)
 	for _, tt := range []struct {
@@ -215,7 +215,7 @@ func TestEncodeRefuses(t *testing.T) {
 		{"encode a huge.txt -o out --quiet", []string{`"huge": the vector is too large`}},
 		{"encode a nan.txt -o out --quiet", []string{"nan.txt:7: ", `"word6"`, "NaN"}},
 		{"encode nowhere in.txt -o out", []string{"nowhere: no such file or directory"}},
-		{"encode future in.txt -o out", []string{"future: model.json: format version is 9, want 1"}},
+		{"encode future in.txt -o out", []string{"future: model.json: format version is 9, want 2: train the model again"}},
 		{"encode zero in.txt -o out", []string{"zero: nothing can be encoded: the dictionary is zero"}},
 		{"encode a in.txt -o a", []string{"a: already exists", "--force"}},
 		{"encode a in.txt -o out --encode-steps 0", []string{"--encode-steps is 0"}},

@@ -370,8 +370,8 @@ func TestOpenBad(t *testing.T) {
 		file  string
 		want  string
 	}{
-		{"version", replace(modeldir.Info, `"format": 1`, `"format": 5`), modeldir.Info, "format version is 5, want 1"},
-		{"no version", replace(modeldir.Info, `"format": 1`, `"former": 1`), modeldir.Info, "format version is 0"},
+		{"version", replace(modeldir.Info, `"format": 2`, `"format": 1`), modeldir.Info, "format version is 1, want 2: train the model again"},
+		{"no version", replace(modeldir.Info, `"format": 2`, `"former": 2`), modeldir.Info, "format version is 0"},
 		{"type", replace(modeldir.Info, `"rows": 4`, `"rows": "4"`), modeldir.Info, "rows"},
 		{"negative words", replace(modeldir.Info, `"rows": 4`, `"rows": -4`), modeldir.Info, "on -4 rows of"},
 		{"negative files", replace(modeldir.Info, `"rows": 4`, `"rows": 4, "file_count": -1`), modeldir.Info, "input of -1 files"},

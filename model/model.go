@@ -71,7 +71,7 @@ func (m *Model) Norms(ctx context.Context) ([]float64, error) {
 }
 
 // FormatVersion is the version of the model directory that this package reads and writes.
-const FormatVersion = 1
+const FormatVersion = 2
 
 // Info is the content of model.json.
 type Info struct {

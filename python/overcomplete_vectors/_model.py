@@ -36,8 +36,8 @@ class Model:
             raise ValueError(f"{self.path}: can't read the model: {error}") from error
         self._named: tuple[list[int], list[dict[bool, str]]] | None = None
         self._explorer: tuple[str, subprocess.Popen[str]] | None = None
-        if self.info.get("format") != 1:
-            raise ValueError(f"{self.path}: unknown format version (got {self.info.get('format')}, want 1)")
+        if self.info.get("format") != 2:
+            raise ValueError(f"{self.path}: unknown format version (got {self.info.get('format')}, want 2)")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Model":
