@@ -12,10 +12,10 @@ import (
 	"overcomplete/vectors"
 )
 
-// The estimates are upper limits of the peaks, and at most three times as large, on many processors, too. Labels use the words of a sample of texts, or
+// The estimates are upper limits of the peaks, and at most three times as large. Labels use the words of a sample of texts, or
 // of all. Words follow Zipf's law, like the words of a language.
 func TestMemory(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(64))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	for _, rows := range []int{maxSample, 60_000} {
 		rng := rand.New(rand.NewPCG(1, 1))
 		words := rand.NewZipf(rng, 1.1, 1, 50_000)
@@ -39,7 +39,22 @@ func TestMemory(t *testing.T) {
 			}
 		}
 		runtime.KeepAlive(x)
+
+		few, many := allocated(8, func() { NewIndex(codes).Label(Pole{}) }), allocated(256, func() { NewIndex(codes).Label(Pole{}) })
+		if many > few+few/4 {
+			t.Errorf("%d bytes allocated for the index of %d texts on 256 processors, %d on 8", many, rows, few)
+		}
 	}
+}
+
+// allocated returns the number of bytes that f allocates on several processors.
+func allocated(processors int, f func()) uint64 {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
 }
 
 // peak returns the largest number of bytes in use during f, above those before.
