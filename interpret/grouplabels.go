@@ -23,11 +23,11 @@ const (
 	minScore      = 0.01 // after the label
 
 	// A word describes the range where its score is largest, and ranges where it is at least this share of the largest.
-	sharedScore = 0.7
+	sharedScore = 0.6
 
 	// labelWeight is the weight of κ_l in the value of a label's next word; see GroupLabels. With 1, words that many
 	// labels could have add most; with 0, words that resemble the label's.
-	labelWeight = 0.7
+	labelWeight = 0.9
 
 	// If less than minReach of a group's texts contain a word of the label, values of words are lowered in proportion.
 	minReach = 0.15
@@ -36,7 +36,7 @@ const (
 // GroupLabels returns a label for each range of groups of rows: up to n words, best first. The argument groups holds
 // the group of each row, or −1 for a row without a group. Range r joins the groups ranges[r][0] to ranges[r][1]−1. If
 // ranges is nil, each group is a range. A word can label the range where its score is largest, the ranges that contain
-// that range, and ranges where its score is at least 0.7 times the largest. It can label another range only if that range
+// that range, and ranges where its score is at least 0.6 times the largest. It can label another range only if that range
 // would otherwise have no words.
 //
 // If rows are texts, the words are common in the group, rare outside, and occur together. The first word
@@ -52,7 +52,7 @@ const (
 //
 // The other words of the label maximise
 //
-//	(κ′ − 0.7·κ_l) · √(t_w / t_g) · (1 + NPMI)²
+//	(κ′ − 0.9·κ_l) · √(t_w / t_g) · (1 + NPMI)⁵
 //
 // κ′ is the κ of "the text contains the word or an earlier word of the label", and κ_l the κ of "the text contains an
 // earlier word of the label". NPMI is the mean normalised pointwise mutual information of the word and each earlier word
@@ -350,11 +350,16 @@ const maxCandidates = 60
 
 // A word counts in repeated passages, too, if more than formulaShare of a group's texts and more than formulaTexts of all
 // texts contain it. Such passages are a formula, as in financial news, rather than quotations or signatures. A word is
-// left out if less than minPrecision of its texts are in the group.
+// left out if less than minPrecision of its texts are in the group. If less than fullPrecision of them are, its score is
+// lowered so much that it is chosen only for want of better words. The odds that a text contains the word must be minOdds
+// times as large in the group as outside, even if they are a standard error lower. This leaves out function words of any
+// language, which all groups contain, and words that are frequent in a group of few texts by chance.
 const (
-	formulaShare = 0.3
-	formulaTexts = 0.01
-	minPrecision = 0.15
+	formulaShare  = 0.25
+	formulaTexts  = 0.01
+	minPrecision  = 0.15
+	fullPrecision = 0.3
+	minOdds       = 4
 )
 
 // candidates returns the words with the largest κ for a group of texts. In a group of four texts or more, a word must
@@ -389,8 +394,8 @@ func (c *counter) candidates(t *text.Terms, p *text.Postings, group []int32, rep
 		}
 		kappa := kappaOf(both, inside, with, total)
 		isName := t.Beside[id] >= t.Counts[id] && t.Beside[id] > 1
-		if both >= minCount && kappa > 0 && both >= minPrecision*with && (repeated || !isName) && text.CanLabel(t.Words[id]) && !c.isStop(t.Words[id]) {
-			found.Add(ranking.Item{Index: int(id), Score: kappa})
+		if both >= minCount && both >= minPrecision*with && distinguishes(both, inside, with, total) && (repeated || !isName) && text.CanLabel(t.Words[id]) && !c.isStop(t.Words[id]) {
+			found.Add(ranking.Item{Index: int(id), Score: kappa * math.Pow(min(1, both/with/fullPrecision), 6)})
 		}
 		c.counts[id], c.all[id] = 0, 0
 	}
@@ -399,6 +404,13 @@ func (c *counter) candidates(t *text.Terms, p *text.Postings, group []int32, rep
 		list = append(list, candidate{id: uint32(i.Index), score: i.Score, tight: 1})
 	}
 	return list
+}
+
+// distinguishes reports whether all texts with the second of two properties have the first, or the odds ratio of both,
+// lowered by a standard error, is at least minOdds. It adds 1/2 to the number of texts with both properties, with one and with none (Haldane 1956).
+func distinguishes(both, a, b, total float64) bool {
+	w, x, y, z := both+0.5, a-both+0.5, b-both+0.5, total-a-b+both+0.5
+	return both == b || math.Log(w*z/(x*y))-math.Sqrt(1/w+1/x+1/y+1/z) >= math.Log(minOdds)
 }
 
 // kappaOf returns Cohen's κ of two properties of texts, given the number of texts with both and with each.
@@ -433,7 +445,7 @@ func (c *counter) chooseLabel(t *text.Terms, p *text.Postings, group []int32, ca
 			value := w.score
 			if d.label > 0 {
 				gain := kappaOf(both+more, inside, with+all, total) - labelWeight*kappa
-				value = gain * w.tight * math.Pow(1+w.cohesion/float64(d.label), 2)
+				value = gain * w.tight * math.Pow(1+w.cohesion/float64(d.label), 5)
 			}
 			value *= min(1, (both+more)/(minReach*inside))
 			if value > bestValue && w.score >= minLabelScore*candidates[0].score && !sharesWord(t.Words[w.id], d.words) {

@@ -121,17 +121,17 @@ func TestStopWordsOfOthers(t *testing.T) {
 	o := Options{Labels: file, CheckModel: func() error { return nil }}
 	handler := newWith(t, testTopics(), "test", o).Handler("")
 	first := get(handler, "/data/model").Body.String()
-	testonly.Must(t, interpret.ChangeStopWords(t.Context(), file, []string{"common", "bank"}, o.CheckModel))
+	testonly.Must(t, interpret.ChangeStopWords(t.Context(), file, []string{"common", "themea"}, o.CheckModel))
 	if w := post(handler, `{"stop_words": ["rain"]}`); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "reload the page") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	if got := get(handler, "/data/model").Body.String(); got == first {
 		t.Error("the labels still have the stop words")
 	}
-	if got := get(handler, "/data/labels").Body.String(); !strings.Contains(got, `"stop_words":["common","bank"]`) {
+	if got := get(handler, "/data/labels").Body.String(); !strings.Contains(got, `"stop_words":["common","themea"]`) {
 		t.Error(got)
 	}
-	if w := post(handler, `{"stop_words": [], "replaces": ["common", "bank"]}`); w.Code != http.StatusOK {
+	if w := post(handler, `{"stop_words": [], "replaces": ["common", "themea"]}`); w.Code != http.StatusOK {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }

@@ -3,6 +3,7 @@ package explore
 import (
 	"encoding/csv"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -241,4 +242,32 @@ func TestBrowserRowMap(t *testing.T) {
 	b.wait(`document.querySelector(".card:not([hidden])")?.textContent.startsWith("The first line,")`)
 	evaluate[chromedp.Void](b, `location.hash = "#/rows/bnak"`)
 	b.waitHeading("Not found")
+}
+
+// The Tab key reaches each control of a page once, in order, and then leaves it. The control with the focus has an outline.
+func TestBrowserKeyboard(t *testing.T) {
+	b := openBrowser(t)
+	m := testTopics()
+	x := newWith(t, m, "test", Options{Labels: filepath.Join(t.TempDir(), "labels.json"), CheckModel: func() error { return nil }})
+	for _, base := range []string{b.serve(x) + "/", b.export(x, nil, nil)} {
+		b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(base))
+		b.wait(`document.querySelectorAll(".topics li").length === 3`)
+		for _, address := range []string{"#/", "#/topic/5", "#/rows", "#/word/" + m.Codes.IDs[copyOf], "#/unusual", "#/query/common%20subjecta"} {
+			b.visit(address)
+			b.wait(`!document.querySelector("[data-loading]") && maps.every((m) => !m.frame.isConnected || m.points.every((p) => isFinite(p.left))) && (!document.querySelector(".beside") || document.querySelector(".beside [data-row]"))`)
+			evaluate[chromedp.Void](b, `document.activeElement.blur(); document.getSelection().removeAllRanges(); scrollTo(0, 0); controls = [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")].filter((e) => (e.tabIndex >= 0 || e.matches(".compare")) && e.checkVisibility({ contentVisibilityAuto: true, visibilityProperty: true })); document.body.tabIndex = -1; document.body.focus(); 0`)
+			n := evaluate[int](b, `controls.length`)
+			for i := range n {
+				b.do(chromedp.KeyEvent(kb.Tab))
+				if got := evaluate[string](b, `document.activeElement !== controls[%d] ? "focus on " + document.activeElement.outerHTML.slice(0, 200) + ", not on " + controls[%[1]d].outerHTML.slice(0, 200) : getComputedStyle(document.activeElement).outlineStyle === "none" ? "no outline of " + document.activeElement.outerHTML.slice(0, 200) : ""`, i); got != "" {
+					t.Errorf("%s%s, control %d of %d: %s", base[:4], address, i, n, got)
+					break
+				}
+			}
+			b.do(chromedp.KeyEvent(kb.Tab))
+			if evaluate[bool](b, `controls.slice(1).includes(document.activeElement)`) {
+				t.Errorf("%s%s: the focus doesn't leave the page", base[:4], address)
+			}
+		}
+	}
 }

@@ -91,6 +91,9 @@ func testTopics() *model.Model {
 			m.Codes.Texts.Columns[0].Values[i] = "low"
 		}
 		m.Codes.Texts.Columns[2].Values = append(m.Codes.Texts.Columns[2].Values, testDay(i))
+		if strings.Contains(m.Codes.Texts.Text[i], "common") {
+			m.Codes.Texts.Text[i] += " theme" + string(rune('a'+i%themes))
+		}
 	}
 	return m
 }

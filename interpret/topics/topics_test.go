@@ -258,9 +258,9 @@ func TestUntelling(t *testing.T) {
 			m.Codes.Texts.Text[i] = fmt.Sprintf("%c%[1]cword%[1]c", 'a'+i%26)
 		}
 	}
-	m.Codes.Texts.Text[50] = "purr"
+	m.Codes.Texts.Text[50] = "meow"
 	for i := range 2 {
-		m.Codes.Texts.Text[53+3*i] = "purr"
+		m.Codes.Texts.Text[53+3*i] = "meow"
 		table, err := New(t.Context(), m, interpret.NewIndex(m.Codes), 3)
 		testonly.Must(t, err)
 		broad := slices.ContainsFunc(table.Topics, func(topic Topic) bool { return topic.ID == 9 })

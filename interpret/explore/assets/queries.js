@@ -104,7 +104,7 @@ async function comparePage(...words) {
 
 /** withoutLink links to the same query with a dimension excluded. */
 function withoutLink(query, k) {
-  return !embedded && h("a", { class: "compare", tabindex: -1, href: address("query", `${query} - #${k}`), "aria-label": `exclude dimension ${k} from the nearest ${unit()}s`, title: "exclude this dimension" }, "⊖");
+  return !embedded && h("a", { class: "compare", href: address("query", `${query} - #${k}`), "aria-label": `exclude dimension ${k} from the nearest ${unit()}s`, title: "exclude this dimension" }, "⊖");
 }
 
 /** queryPage shows the answer to a query, or redirects to the page of its words or of its dimension. */
