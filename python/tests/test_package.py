@@ -5,6 +5,7 @@ import datetime
 import json
 import os
 import pickle
+import platform
 import re
 import shutil
 import signal
@@ -674,14 +675,13 @@ class TestNotebook(unittest.TestCase):
         self.assertGreater(min(scores), 0.7)
 
     def test_texts(self):
-        """Its cells print what is saved, except the explorer's, and single lines: kinds of processor differ in the last bits."""
+        """Its cells print what is saved, except the explorer's. Other kinds of processor differ in the last bits."""
         path = SAMPLE.parents[1] / "examples" / "python" / "texts.ipynb"
         saved, notebook = (nbformat.read(path, as_version=4) for _ in range(2))
         NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(path.parent)}}).execute()
         printed = [[o.get("data", {}).get("text/plain", "").split("\n") for cell in n.cells[:-1] for o in cell.get("outputs", [])] for n in (saved, notebook)]
-        self.assertEqual(*([len(lines) for lines in outputs] for outputs in printed))
-        lines = [pair for output in zip(*printed) for pair in zip(*output)]
-        self.assertLess(sum(a != b for a, b in lines), len(lines) / 2)
+        if platform.machine() == "x86_64":
+            self.assertEqual(*printed)
         self.assertIn("<iframe", str(notebook.cells[-1].outputs))
 
 
