@@ -215,7 +215,7 @@ func TestEncodeRefuses(t *testing.T) {
 		{"encode a huge.txt -o out --quiet", []string{`"huge": the vector is too large`}},
 		{"encode a nan.txt -o out --quiet", []string{"nan.txt:7: ", `"word6"`, "NaN"}},
 		{"encode nowhere in.txt -o out", []string{"nowhere: no such file or directory"}},
-		{"encode future in.txt -o out", []string{"future: model.json: format version is 9, want 2: train the model again"}},
+		{"encode future in.txt -o out", []string{"future: model.json: format version is 9, want 2: train the model again with this version"}},
 		{"encode zero in.txt -o out", []string{"zero: nothing can be encoded: the dictionary is zero"}},
 		{"encode a in.txt -o a", []string{"a: already exists", "--force"}},
 		{"encode a in.txt -o out --encode-steps 0", []string{"--encode-steps is 0"}},

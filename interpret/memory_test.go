@@ -9,11 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"overcomplete/testonly"
 	"overcomplete/vectors"
 )
 
 // The estimates are upper limits of the peaks, and at most three times as large. Labels use the words of a sample of texts, or
-// of all. Words follow Zipf's law, like the words of a language.
+// of all. Words follow Zipf's law, like the words of a language. More processors don't need more memory.
 func TestMemory(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	for _, rows := range []int{maxSample, 60_000} {
@@ -50,11 +51,9 @@ func TestMemory(t *testing.T) {
 // allocated returns the number of bytes that f allocates on several processors.
 func allocated(processors int, f func()) uint64 {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
+	bytes := testonly.CountBytes()
 	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
+	return bytes()
 }
 
 // peak returns the largest number of bytes in use during f, above those before.

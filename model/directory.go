@@ -127,7 +127,7 @@ func parseInfo(data []byte) (Info, error) {
 	switch {
 	case err != nil:
 	case version != FormatVersion:
-		err = fmt.Errorf("format version is %d, want %d: train the model again", version, FormatVersion)
+		err = fmt.Errorf("format version is %d, want %d: train the model again with this version", version, FormatVersion)
 	default:
 		err = parseJSON(data, &info)
 	}

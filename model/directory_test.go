@@ -370,7 +370,7 @@ func TestOpenBad(t *testing.T) {
 		file  string
 		want  string
 	}{
-		{"version", replace(modeldir.Info, `"format": 2`, `"format": 1`), modeldir.Info, "format version is 1, want 2: train the model again"},
+		{"version", replace(modeldir.Info, `"format": 2`, `"format": 1`), modeldir.Info, "format version is 1, want 2: train the model again with this version"},
 		{"no version", replace(modeldir.Info, `"format": 2`, `"former": 2`), modeldir.Info, "format version is 0"},
 		{"type", replace(modeldir.Info, `"rows": 4`, `"rows": "4"`), modeldir.Info, "rows"},
 		{"negative words", replace(modeldir.Info, `"rows": 4`, `"rows": -4`), modeldir.Info, "on -4 rows of"},

@@ -9,9 +9,8 @@
 set -euo pipefail
 export MODEL=$1 VECTORS=$2 OUT=$3 n=16
 
-# Shards can be merged only if one kind of processor encoded them. If some machines lack AVX-512 or a
-# GPU, choose a kind that all have:
-# export OVERCOMPLETE_CPU=avx2 # add it to --env, and encode with --device cpu
+# Shards can be merged only if one kind of processor encoded them: x86 with AVX2, ARM, or GPUs. If only
+# some machines have a GPU, encode with --device cpu.
 
 # One job per machine, because it uses all processors.
 seq $n | parallel --sshloginfile "$4" --jobs 1 --workdir "$PWD" --env MODEL,VECTORS,OUT,n \

@@ -16,8 +16,7 @@ set -euo pipefail
 MODEL=$1 VECTORS=$2 OUT=$3
 i=$SLURM_ARRAY_TASK_ID n=16 # n is the size of --array
 
-# Shards can be merged only if one kind of processor encoded them. If some machines lack AVX-512 or a
-# GPU, choose a kind that all have:
-# export OVERCOMPLETE_CPU=avx2 # and encode with --device cpu
+# Shards can be merged only if one kind of processor encoded them: x86 with AVX2, ARM, or GPUs. If only
+# some machines have a GPU, encode with --device cpu.
 
 overcomplete encode "$MODEL" "$VECTORS" -o "$OUT.$i-of-$n" --shard "$i/$n" --force

@@ -13,7 +13,8 @@
 // kernels_amd64.s. NEON is written by hand (kernels_arm64.s), for some of the loops; the
 // others are plain Go. Declarations of assembly copy their doc comments from generic.go.
 // The levels avx512vnni and dotprod differ from avx512 and neon only in products of 8-bit
-// integers, for which processors have special instructions.
+// integers, for which processors have special instructions. All levels of a processor except
+// generic give the same bits in encoding and in online learning.
 //
 // [Choose] returns the processor's best level, or the level in the environment variable
 // OVERCOMPLETE_CPU. With -tags noasm generic is the only level.

@@ -1529,17 +1529,23 @@ TEXT ·sumAVX2(SB), NOSPLIT, $0-32
 	MOVQ   a_len+8(FP), CX
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
 	XORQ   DX, DX
 	SUBQ   $0x08, CX
 	JL     rest
 
 sweep:
-	VMOVUPS      (AX)(DX*4), Y2
-	VCVTPS2PD    X2, Y3
-	VADDPD       Y3, Y0, Y0
-	VEXTRACTF128 $0x01, Y2, X2
-	VCVTPS2PD    X2, Y3
-	VADDPD       Y3, Y1, Y1
+	VMOVUPS      (AX)(DX*4), Y4
+	VCVTPS2PD    X4, Y5
+	VADDPD       Y5, Y0, Y5
+	VMOVAPD      Y2, Y0
+	VMOVAPD      Y5, Y2
+	VEXTRACTF128 $0x01, Y4, X4
+	VCVTPS2PD    X4, Y5
+	VADDPD       Y5, Y1, Y5
+	VMOVAPD      Y3, Y1
+	VMOVAPD      Y5, Y3
 	ADDQ         $0x08, DX
 	SUBQ         $0x08, CX
 	JGE          sweep
@@ -1550,15 +1556,21 @@ rest:
 	LEAQ         masksOfRests<>+0(SB), BX
 	LEAQ         32(BX), BX
 	NEGQ         CX
-	VMOVUPS      (BX)(CX*4), Y2
-	VMASKMOVPS   (AX)(DX*4), Y2, Y2
-	VCVTPS2PD    X2, Y3
-	VADDPD       Y3, Y0, Y0
-	VEXTRACTF128 $0x01, Y2, X2
-	VCVTPS2PD    X2, Y3
-	VADDPD       Y3, Y1, Y1
+	VMOVUPS      (BX)(CX*4), Y4
+	VMASKMOVPS   (AX)(DX*4), Y4, Y4
+	VCVTPS2PD    X4, Y5
+	VADDPD       Y5, Y0, Y5
+	VMOVAPD      Y2, Y0
+	VMOVAPD      Y5, Y2
+	VEXTRACTF128 $0x01, Y4, X4
+	VCVTPS2PD    X4, Y5
+	VADDPD       Y5, Y1, Y5
+	VMOVAPD      Y3, Y1
+	VMOVAPD      Y5, Y3
 
 end:
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y3, Y1, Y1
 	VADDPD       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPD       X1, X0, X0

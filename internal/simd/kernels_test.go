@@ -3,6 +3,7 @@ package simd
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 )
@@ -331,4 +332,26 @@ func TestNaNStays(t *testing.T) {
 			}
 		}
 	})
+}
+
+// All levels but plain Go add numbers of any sizes in the same order.
+func TestSumBits(t *testing.T) {
+	var want []float64
+	for _, k := range Levels()[1:] {
+		rng := rand.New(rand.NewPCG(1, 2))
+		var got []float64
+		for n := range 400 {
+			a := make([]float32, n)
+			for i := range a {
+				a[i] = float32(math.Exp(4 * rng.NormFloat64()))
+			}
+			got = append(got, k.Sum(a))
+		}
+		if want == nil {
+			want = got
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s adds in another order than %s", k.Name, Levels()[1].Name)
+		}
+	}
 }

@@ -466,34 +466,46 @@ func (l level) elementwise(name string, slices, numbers []string, f func(x, numb
 	RET()
 }
 
-// sum adds in two (AVX-512) or four registers of float64.
+// sum adds in 16 float64 at every level, so that all levels round alike. On AVX2 two of four registers take the sums of
+// a vector, and the other two the sums of the next vector.
 func (l level) sum() {
 	l.text("sum")
 	a, n := base("a"), length("a")
-	low, high := l.vector(), l.vector()
-	l.clear(low)
-	l.clear(high)
+	var sums []VecVirtual
+	for range 2 * vectorFloats / l.floats {
+		v := l.vector()
+		l.clear(v)
+		sums = append(sums, v)
+	}
 	l.sweep(n, func(p part) {
-		x := p.load(a)
-		y := l.vector()
+		x, y := p.load(a), l.vector()
 		if l.wide {
 			VCVTPS2PD(x.AsY(), y)
-			VADDPD(y, low, low)
+			VADDPD(y, sums[0], sums[0])
 			VEXTRACTF64X4(U8(1), x, x.AsY())
 			VCVTPS2PD(x.AsY(), y)
-		} else {
-			VCVTPS2PD(x.AsX(), y)
-			VADDPD(y, low, low)
-			VEXTRACTF128(U8(1), x, x.AsX())
-			VCVTPS2PD(x.AsX(), y)
+			VADDPD(y, sums[1], sums[1])
+			return
 		}
-		VADDPD(y, high, high)
+		for i, now := range sums[:2] {
+			VCVTPS2PD(x.AsX(), y)
+			VADDPD(y, now, y)
+			VMOVAPD(sums[2+i], now)
+			VMOVAPD(y, sums[2+i])
+			if i == 0 {
+				VEXTRACTF128(U8(1), x, x.AsX())
+			}
+		}
 	})
-	VADDPD(high, low, low)
+	low, high := sums[0], sums[1]
 	if l.wide {
+		VADDPD(high, low, low)
 		VEXTRACTF64X4(U8(1), low, high.AsY())
-		VADDPD(high.AsY(), low.AsY(), low.AsY())
+	} else {
+		VADDPD(sums[2], low, low)
+		VADDPD(sums[3], high, high)
 	}
+	VADDPD(high.AsY(), low.AsY(), low.AsY())
 	VEXTRACTF128(U8(1), low.AsY(), high.AsX())
 	VADDPD(high.AsX(), low.AsX(), low.AsX())
 	VHADDPD(low.AsX(), low.AsX(), low.AsX())

@@ -120,30 +120,18 @@ function mapView({ points, regions, kind, key, shows = () => true, isLit = () =>
     dots.height = height * ratio;
     const context = dots.getContext("2d");
     const picture = context.createImageData(dots.width, dots.height), pixels = picture.data;
-    const images = new Map(); // pixels of a dot, by colour and radius
-    const image = (colour, radius) => {
-      const id = 1000 * colour + radius;
-      if (!images.has(id)) {
-        const copy = new OffscreenCanvas(Math.ceil(2 * radius * ratio), Math.ceil(2 * radius * ratio));
-        const dot = copy.getContext("2d");
-        dot.fillStyle = getComputedStyle(probes.children[colour]).backgroundColor;
-        dot.arc(copy.width / 2, copy.width / 2, radius * ratio, 0, 7);
-        dot.fill();
-        images.set(id, dot.getImageData(0, 0, copy.width, copy.width));
-      }
-      return images.get(id);
-    };
+    const colours = Array.from(probes.children, (probe) => getComputedStyle(probe).backgroundColor.match(/[\d.]+/g).map(Number));
     const grown = clamp(view.zoom ** 0.3, 1, 2.5);
     const lit = [];
     // Dots are blended here, because a canvas takes half a second to draw 100,000 images.
     const dot = (p, colour, opacity) => {
-      const { data, width: size } = image(colour, Math.round(2 * p.radius * grown) / 2);
+      const radius = (Math.round(2 * p.radius * grown) / 2) * ratio, size = Math.ceil(2 * radius);
       const left = Math.round(p.left * ratio - size / 2), top = Math.round(p.top * ratio - size / 2);
       for (let y = Math.max(-top, 0); y < Math.min(size, dots.height - top); y++)
         for (let x = Math.max(-left, 0); x < Math.min(size, dots.width - left); x++) {
-          const from = 4 * (size * y + x), to = 4 * (dots.width * (top + y) + left + x);
-          const over = (opacity * data[from + 3]) / 255, under = (pixels[to + 3] / 255) * (1 - over);
-          for (let c = 0; over > 0 && c < 3; c++) pixels[to + c] = (data[from + c] * over + pixels[to + c] * under) / (over + under);
+          const distance = Math.sqrt((x + 0.5 - size / 2) ** 2 + (y + 0.5 - size / 2) ** 2), to = 4 * (dots.width * (top + y) + left + x);
+          const over = opacity * clamp(radius + 0.5 - distance, 0, 1), under = (pixels[to + 3] / 255) * (1 - over);
+          for (let c = 0; over > 0 && c < 3; c++) pixels[to + c] = (colours[colour][c] * over + pixels[to + c] * under) / (over + under);
           pixels[to + 3] = 255 * (over + under);
         }
     };
