@@ -395,7 +395,7 @@ func (c *counter) candidates(t *text.Terms, p *text.Postings, group []int32, rep
 		}
 		kappa := kappaOf(both, inside, with, total)
 		isName := t.Beside[id] >= t.Counts[id] && t.Beside[id] > 1
-		if both >= minCount && both >= minPrecision*with && distinguishes(both, inside, with, total) && (repeated || !isName) && text.CanLabel(t.Words[id]) && !c.isStop(t.Words[id]) {
+		if both >= minCount && kappa > 0 && both >= minPrecision*with && distinguishes(both, inside, with, total) && (repeated || !isName) && text.CanLabel(t.Words[id]) && !c.isStop(t.Words[id]) {
 			found.Add(ranking.Item{Index: int(id), Score: kappa * math.Pow(min(1, both/with/fullPrecision), 6)})
 		}
 		c.counts[id], c.all[id] = 0, 0
