@@ -292,6 +292,9 @@ const (
 	oldName = "old" // the previous directory, during its replacement
 )
 
+// exchange is a variable so that tests can replace directories as systems without it do.
+var exchange = exchangeNames
+
 // patience is the time to wait for another process that has locked a directory.
 const patience = 3 * time.Second
 

@@ -272,6 +272,25 @@ func TestDirAppearsMeanwhile(t *testing.T) {
 	expect(t, path, "f=somebody else's")
 }
 
+// Without an exchange of names, as on Windows, macOS and network file systems, a directory moves away before the new
+// one takes its place. No rename replaces a directory.
+func TestDirWithoutExchange(t *testing.T) {
+	defer func(f func(a, b string) error) { exchange = f }(exchange)
+	exchange = func(string, string) error { return errors.ErrUnsupported }
+	parent := t.TempDir()
+	path := filepath.Join(parent, "model")
+	for range 2 {
+		testonly.Must(t, writeDir(path, true, allow, func(dir string) error {
+			write(t, filepath.Join(dir, "g"), "")
+			return writeF(dir)
+		}))
+		expect(t, path, "f=new", "g=")
+		expect(t, parent, "model=directory")
+	}
+	TestDirRestoresTheOld(t)
+	TestDirFailsToWrite(t)
+}
+
 // If the second rename fails, the first is undone.
 func TestDirRestoresTheOld(t *testing.T) {
 	parent := t.TempDir()

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exchange exchanges the names of two directories atomically.
-func exchange(a, b string) error {
+// exchangeNames exchanges the names of two directories atomically.
+func exchangeNames(a, b string) error {
 	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 }
 

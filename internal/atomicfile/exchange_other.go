@@ -4,6 +4,6 @@ package atomicfile
 
 import "errors"
 
-func exchange(a, b string) error { return errors.ErrUnsupported }
+func exchangeNames(a, b string) error { return errors.ErrUnsupported }
 
 func checkMove(path string) error { return nil }
