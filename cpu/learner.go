@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"overcomplete/encode"
 	"overcomplete/graph"
@@ -69,23 +68,14 @@ func (l *learner) Close() error { return nil }
 func (l *learner) Learn(ctx context.Context, batches []backend.Minibatch, anchor, noise float64, learned func(n int)) (backend.Sums, error) {
 	e, a, sums := l.encoder, &l.codes, backend.Sums{Used: make([]bool, l.encoder.k)}
 	for _, b := range batches {
-		t0 := time.Now()
 		if err := e.refresh(); err != nil {
 			return sums, err
 		}
-		t1 := time.Now()
 		if err := e.encode(ctx, len(b.Rows), func(i int) []float32 { return l.rows[int(b.Rows[i])*e.dim:][:e.dim] }, a); err != nil {
 			return sums, err
 		}
-		t2 := time.Now()
 		l.accumulate(a, float32(b.Forgetting))
-		t3 := time.Now()
 		l.updateAtoms(float32(anchor * noise))
-		t4 := time.Now()
-		T[0] += t1.Sub(t0)
-		T[1] += t2.Sub(t1)
-		T[2] += t3.Sub(t2)
-		T[3] += t4.Sub(t3)
 		var loss float64
 		for _, row := range a.Loss {
 			loss += row
@@ -98,11 +88,8 @@ func (l *learner) Learn(ctx context.Context, batches []backend.Minibatch, anchor
 			learned(len(b.Rows))
 		}
 	}
-	println("refresh", T[0].String(), "encode", T[1].String(), "accumulate", T[2].String(), "update", T[3].String())
 	return sums, nil
 }
-
-var T [4]time.Duration
 
 // accumulate updates G = fG + AᵀA and B = fB + AᵀY with the rows of the latest call of encode.
 func (l *learner) accumulate(a *encode.Codes, f float32) {
