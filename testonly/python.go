@@ -22,14 +22,12 @@ func Python[T any](t testing.TB, program string, given any) (got T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(python, "-c", program)
-	cmd.Stdin, cmd.Stderr = bytes.NewReader(stdin), os.Stderr
+	var out bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), &out, os.Stderr
 	cmd.Env = append(os.Environ(), "OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1")
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(out, &got); err != nil {
-		t.Fatalf("%v in %s", err, out)
+	Must(t, Run(cmd))
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatalf("%v in %s", err, &out)
 	}
 	return got
 }

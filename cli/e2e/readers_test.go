@@ -28,7 +28,7 @@ import (
 // readers reads each file of the current directory with the library that defines its format. It prints the words, and the
 // bits of the float32 numbers, as JSON.
 const readers = `
-import json, os, sys, warnings
+import json, os, signal, sys, warnings
 import numpy as np, scipy.sparse, safetensors
 from gensim.models import KeyedVectors
 warnings.simplefilter("ignore")
@@ -80,6 +80,7 @@ def read(path):
 for path in sorted(os.listdir(".")):
     child = os.fork() # gensim and SciPy overrun their memory in some files
     if child == 0:
+        signal.alarm(60) # after such an overrun, a file can take forever
         read(path)
         os._exit(0)
     if os.waitpid(child, 0)[1] != 0:
@@ -134,11 +135,12 @@ func TestReadersAgree(t *testing.T) {
 	dir.Write(t, "the.crash", []byte("the 1 2\n")) // crashes the script
 	cmd := exec.Command(interpreter, "-c", readers)
 	cmd.Dir = string(dir)
-	out, err := cmd.Output()
-	testonly.Must(t, err)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, os.Stderr
+	testonly.Must(t, testonly.Run(cmd))
 	// Numbers of files that both accept, that both refuse, that only one refuses, and that crash the other program.
 	accepted, refused, alone, crashed := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
-	for line := range bytes.Lines(out) {
+	for line := range bytes.Lines(out.Bytes()) {
 		var theirs content
 		testonly.Must(t, json.Unmarshal(line, &theirs))
 		ours := ourContent(t, dir, theirs)

@@ -271,7 +271,7 @@ func (s *Lines) excerpt(text string, words []string, length int, weight func(wor
 	if len(all) == 0 {
 		return "", false
 	}
-	find := newFinder(words)
+	find := finder(words)
 	best, most := 0, math.Inf(-1)
 	for i, c := range all {
 		score := -0.02 * float64(min(i, 20))
@@ -314,37 +314,52 @@ func (s *Lines) excerpt(text string, words []string, length int, weight func(wor
 	return find.window(shown, length), telling
 }
 
-// A finder finds words in texts. It finds a word of a script without spaces anywhere, and other words only where a word
-// of the text begins.
-type finder struct{ pattern *regexp.Regexp } // nil finds nothing
-
-func newFinder(words []string) finder {
-	var quoted []string
-	for _, word := range words {
-		q := "(" + strings.ReplaceAll(regexp.QuoteMeta(word), "'", "['’]") + ")"
-		if !IsUnspaced(word) {
-			q = `(?:^|[^\pL\pN])` + q
-		}
-		quoted = append(quoted, q)
-	}
-	if quoted == nil {
-		return finder{}
-	}
-	return finder{regexp.MustCompile("(?i)" + strings.Join(quoted, "|"))}
-}
+// A finder finds words in texts, in any case. It finds a word of a script without spaces anywhere, and other words only
+// where a word of the text begins.
+type finder []string
 
 // A hit is an occurrence of a finder's word in a text: its offset in bytes, and the index of the word.
 type hit struct{ at, word int }
 
 func (f finder) find(text string) (hits []hit) {
-	if f.pattern == nil {
-		return nil
-	}
-	for _, m := range f.pattern.FindAllStringSubmatchIndex(text, -1) {
-		word := slices.IndexFunc(m[2:], func(at int) bool { return at >= 0 }) // m has two indices for each word
-		hits = append(hits, hit{m[2+word], word / 2})
+	end := 0 // of the previous hit
+	inWord := false
+	for at, r := range text {
+		for i, word := range f {
+			if at < end || inWord && !IsUnspaced(word) {
+				continue
+			}
+			if n := foldedPrefix(text[at:], word); n > 0 {
+				hits, end = append(hits, hit{at, i}), at+n
+			}
+		}
+		inWord = isWordRune(r)
 	}
 	return hits
+}
+
+// foldedPrefix returns the length in bytes of the prefix of a text that equals a word but for case and the form of
+// apostrophes, or 0.
+func foldedPrefix(text, word string) (n int) {
+	for _, want := range word {
+		r, size := utf8.DecodeRuneInString(text[n:])
+		if r != want && fold(r) != fold(want) {
+			return 0
+		}
+		n += size
+	}
+	return n
+}
+
+// fold returns the same character for all cases of a letter and forms of an apostrophe.
+func fold(r rune) rune {
+	if r == '’' {
+		return '\''
+	}
+	for next := unicode.SimpleFold(r); next > r; next = unicode.SimpleFold(r) {
+		r = next
+	}
+	return r
 }
 
 // window returns the part of a line, of up to n characters, that contains the most distinct words. Ellipses replace the

@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -87,6 +88,23 @@ func TestSnippet(t *testing.T) {
 	for i, want := range []string{"The mask hides the goalie well.", "…it goes on so it goes on so it goes on mask"} {
 		if got := s.Snippet(texts[i], []string{"mask", "goalie"}, 80); got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// A word is found in any case, with either apostrophe, and where a word of the text begins.
+func TestFinder(t *testing.T) {
+	find := finder{"can't", "ὀδός", "kelvin", "守门"}
+	for text, want := range map[string][]hit{
+		"You CAN’T, you can't!":     {{4, 0}, {17, 0}},
+		"ὈΔΌΣ, παρὀδός":             {{0, 1}},
+		"\u212aelvins per kelvin":   {{0, 2}, {14, 2}},
+		"守门员守门":                     {{0, 3}, {9, 3}},
+		"bekelvin2kelvin can kelvi": nil,
+		"\xffcan't\xff":             {{1, 0}},
+	} {
+		if got := find.find(text); !slices.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}
 }

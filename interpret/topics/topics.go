@@ -259,8 +259,9 @@ func (t *Topic) Typical(x *interpret.Index, n, length int) []Example {
 		ranked.Add(ranking.Item{Index: at, Score: score})
 	}
 	found := []Example{}
-	taken := map[uint64]int{}                     // index in found, by passage
-	parts, done := map[int]bool{}, map[int]bool{} // parts with an example; rows that are an example or resemble one
+	excerpts, telling := make([]string, len(rows)), make([]bool, len(rows)) // of the rows that were tried
+	taken := map[uint64]int{}                                               // index in found, by passage
+	parts, done := map[int]bool{}, map[int]bool{}                           // parts with an example; rows that are an example or resemble one
 	items := ranked.Items()
 	for try := range 3 { // try telling texts of different parts, then telling texts of any part, then any text
 		for rank, item := range items {
@@ -276,13 +277,13 @@ func (t *Topic) Typical(x *interpret.Index, n, length int) []Example {
 				done[item.Index] = true
 				continue
 			}
-			telling := true
-			if wanted && x.Codes.Texts != nil {
-				e.Text, telling = x.Excerpt(e.Row, t.Words, length)
+			if wanted && excerpts[item.Index] == "" && x.Codes.Texts != nil {
+				excerpts[item.Index], telling[item.Index] = x.Excerpt(e.Row, t.Words, length)
 			}
-			if !wanted || !telling && try < 2 {
+			if !wanted || !telling[item.Index] && x.Codes.Texts != nil && try < 2 {
 				continue
 			}
+			e.Text = excerpts[item.Index]
 			for _, passage := range passages {
 				taken[passage] = len(found)
 			}

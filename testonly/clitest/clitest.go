@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"overcomplete/model"
+	"overcomplete/testonly"
 )
 
 // Exit codes, which the program's help lists.
@@ -100,7 +101,7 @@ func Output(t testing.TB, cmd *exec.Cmd) (code int, stdout, stderr string) {
 		cmd.Stdout = &out
 	}
 	cmd.Stderr = &err
-	if err, ok := errors.AsType[*exec.ExitError](cmd.Run()); ok && err.ExitCode() < 0 {
+	if err, ok := errors.AsType[*exec.ExitError](testonly.Run(cmd)); ok && err.ExitCode() < 0 {
 		t.Logf("%q: %v", cmd.Args[1:], err)
 	} else if cmd.ProcessState == nil {
 		t.Fatalf("%q does not start", cmd.Args)
