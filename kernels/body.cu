@@ -60,13 +60,14 @@ struct Row {
         return place.data ? place.data + row * place.pitch : temporary + place.pitch * stride;
     }
 
-    // assign sets element i of vector v to f(i). It calls f four times before the
+    // assign sets element i of vector v to f(i). It calls f BATCH times before the
     // first write, so that the reads overlap: the compiler can't reorder them, as f
-    // might read v.
+    // might read v. Waiting for reads is most of the time of a row.
+    static constexpr int BATCH = 10;
+
     template <typename F>
     __device__ __forceinline__ void assign(int v, F f) const
     {
-        constexpr int BATCH = 4;
         float* dst = vector(v);
         for (int first = lane; first < width; first += BATCH * WARP) {
             float x[BATCH];
@@ -128,24 +129,33 @@ struct Row {
         __syncwarp(ALL_LANES);
     }
 
+    // sum returns the sum of f(i) over all elements.
+    template <typename F>
+    __device__ __forceinline__ double sum(F f) const
+    {
+        double sum = 0;
+        for (int first = lane; first < width; first += BATCH * WARP) {
+            float x[BATCH];
+            UNROLL
+            for (int i = 0; i < BATCH; i++)
+                x[i] = first + i * WARP < width ? f(first + i * WARP) : 0;
+            UNROLL
+            for (int i = 0; i < BATCH; i++)
+                sum += x[i];
+        }
+        return warp_sum(sum);
+    }
+
     __device__ __forceinline__ double sum(int v) const
     {
         const float* a = vector(v);
-        double sum = 0;
-        UNROLL_BY(4)
-        for (int i = lane; i < width; i += WARP)
-            sum += a[i];
-        return warp_sum(sum);
+        return sum([=](int i) { return a[i]; });
     }
 
     __device__ __forceinline__ double dot(int v, int w) const
     {
         const float *a = vector(v), *b = vector(w);
-        double sum = 0;
-        UNROLL_BY(4)
-        for (int i = lane; i < width; i += WARP)
-            sum += a[i] * b[i];
-        return warp_sum(sum);
+        return sum([=](int i) { return a[i] * b[i]; });
     }
 };
 
