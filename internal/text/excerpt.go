@@ -338,8 +338,8 @@ func (f finder) find(text string) (hits []hit) {
 	return hits
 }
 
-// foldedPrefix returns the length in bytes of the prefix of a text that equals a word but for case and the form of
-// apostrophes, or 0.
+// foldedPrefix returns the length in bytes of the prefix of a text that equals a word, or 0. Case and the form of
+// apostrophes don't matter.
 func foldedPrefix(text, word string) (n int) {
 	for _, want := range word {
 		r, size := utf8.DecodeRuneInString(text[n:])
