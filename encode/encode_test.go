@@ -221,9 +221,7 @@ func TestStreamStartsAhead(t *testing.T) {
 			if mostStarted != n+1 || started != 0 {
 				t.Errorf("%s: %d blocks started at a time, want %d; %d at the end", at, mostStarted, n+1, started)
 			}
-			if err := multi.Close(); err != nil {
-				t.Error(err)
-			}
+			testonly.Must(t, multi.Close())
 			for i, e := range encoders { // the first encoder has the odd one of five blocks
 				if e := e.(*countingEncoder); len(e.calls) != (5-i+n-1)/n || e.closed != 1 {
 					t.Errorf("%s: encoder %d encoded blocks of %v rows, closed %d times", at, i, e.calls, e.closed)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"overcomplete/testonly"
 )
 
 func allow() error { return nil }
@@ -74,9 +76,7 @@ func TestLabelsRefuse(t *testing.T) {
 		{`[{"dimension": 30, "name": "a"}]`, "no dimension 30"},
 		{`[{"dimension": 1, "name": "a"}, {"dimension": 1, "name": "b"}]`, "dimension 1 has two labels"},
 	} {
-		if err := os.WriteFile(path, []byte(tt.text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, os.WriteFile(path, []byte(tt.text), 0o666))
 		if _, err := ReadLabels(path, 30); err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), path) {
 			t.Errorf("%s: %v, want %s: …%s", tt.text, err, path, tt.want)
 		}

@@ -211,9 +211,7 @@ func TestNaN(t *testing.T) {
 			if codes, err := b.Codes(); err != nil || codes.Rows != rows {
 				t.Errorf("%s %s: %d codes, error %v", precision, method, codes.Rows, err)
 			}
-			if err := b.Close(); err != nil {
-				t.Error(err)
-			}
+			testonly.Must(t, b.Close())
 		}
 	}
 }

@@ -459,9 +459,7 @@ func TestOpenWhileReplaced(t *testing.T) {
 		}
 	}
 	close(stop)
-	if err := <-stopped; err != nil {
-		t.Error(err)
-	}
+	testonly.Must(t, <-stopped)
 }
 
 func TestLabelsPath(t *testing.T) {

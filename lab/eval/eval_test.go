@@ -182,9 +182,7 @@ func TestTransforms(t *testing.T) {
 	// The mean of the positive values is 1.5, of the negative values −2.
 	for name, want := range map[string][]float32{"thresh1": {0, 0, 1, 1, 0, 1}, "thresh2": {-1, 0, 0, 1, 0, 0}} {
 		s := Transforms[name](x)
-		if err := s.Validate(); err != nil {
-			t.Error(err)
-		}
+		testonly.Must(t, s.Validate())
 		got := make([]float32, 6)
 		for i := range s.Rows {
 			index, value := s.Row(i)

@@ -63,7 +63,5 @@ func TestSaveHeatMap(t *testing.T) {
 	if !strings.Contains(svg, ">co&lt;lor<") {
 		t.Error("a word is missing")
 	}
-	if err := SaveHeatMap(name, "", 0, []Row{{Name: "zeros"}}); err != nil {
-		t.Error(err)
-	}
+	testonly.Must(t, SaveHeatMap(name, "", 0, []Row{{Name: "zeros"}}))
 }

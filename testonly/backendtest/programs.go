@@ -116,9 +116,7 @@ func runProgram(t *testing.T, newTrainer New, run RunProgram, build graph.Build,
 		in[name] = encodetest.Widen(x)
 		return x
 	}
-	if err := b.Restore(random("D", k*p.Dim, false), codes); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, b.Restore(random("D", k*p.Dim, false), codes))
 	matrices := map[string]checkpoint.Matrix{"H": checkpoint.SquaredGradients, "S": checkpoint.GradientSums, "Q": checkpoint.SquareSums}
 	for name, m := range matrices {
 		rest := random(name, map[string]int{"H": k * p.Dim, "S": rows * k, "Q": rows * k}[name], name != "S")
@@ -131,21 +129,13 @@ func runProgram(t *testing.T, newTrainer New, run RunProgram, build graph.Build,
 	}
 
 	expression, err := build(p.Spec(), rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	want, err := expression.Run(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	compiled, err := compile(p.Spec())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	numbers, err := run(b, compiled, epoch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	for name, w := range want {
 		var got []float64
 		switch m, ok := matrices[name]; {
@@ -163,9 +153,7 @@ func runProgram(t *testing.T, newTrainer New, run RunProgram, build graph.Build,
 		default:
 			got = []float64{numbers[name]}
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		testonly.Near(t, name, got, w, oneStep)
 	}
 }

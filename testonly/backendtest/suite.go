@@ -28,13 +28,9 @@ type New func(p backend.Problem, workers int) (backend.Trainer, error)
 func (n New) open(t *testing.T, p backend.Problem, workers int) backend.Trainer {
 	t.Helper()
 	b, err := n(p, workers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
+		testonly.Must(t, b.Close())
 	})
 	return b
 }
@@ -170,13 +166,9 @@ func (s suite) againstOracle(t *testing.T, p problem) {
 	}
 	for _, e := range epochs {
 		got, err := b.Epoch(t.Context(), e, p.batch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		want, err := oracle.Epoch(t.Context(), e, p.batch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		at := func(what string) string { return fmt.Sprintf("epoch %d: %s", e, what) }
 		testonly.Near(t, at("running loss"), []float64{got.RunningLoss}, []float64{want.RunningLoss}, s.tolerance.Sums)
 		testonly.Near(t, at("loss"), []float64{got.Loss}, []float64{want.Loss}, s.tolerance.Sums)
@@ -204,9 +196,7 @@ func learned(t *testing.T, b backend.Trainer) ([]float32, *vectors.CSR) {
 	t.Helper()
 	dictionary := atomsOf(t, b)
 	codes, err := b.Codes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	return dictionary, codes
 }
 
@@ -234,9 +224,7 @@ func trained(t *testing.T, b backend.Trainer, p problem, after, last int) (r res
 // dense validates s and returns it as a dense matrix.
 func dense(t *testing.T, s *vectors.CSR) []float64 {
 	t.Helper()
-	if err := s.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, s.Validate())
 	out := make([]float64, s.Rows*s.Cols)
 	for i := range s.Rows {
 		index, value := s.Row(i)
@@ -278,9 +266,7 @@ func (s suite) resumed(t *testing.T) {
 	for at := 1; at < epochs; at++ {
 		from, to := open(seed), open(seed+1) // restored values must not come from the seed
 		r := trained(t, from, p, 0, at)
-		if err := to.Restore(r.dictionary, r.codes); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, to.Restore(r.dictionary, r.codes))
 		saved := make(map[checkpoint.Matrix][]float32)
 		failure := errors.New("disk")
 		for m, size := range map[checkpoint.Matrix]int{

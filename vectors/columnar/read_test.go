@@ -260,9 +260,7 @@ func checkAny(t *testing.T, path string, content []byte, o vectors.ReadOptions) 
 		}
 		return
 	}
-	if err := d.Validate(); err != nil {
-		t.Error(err)
-	}
+	testonly.Must(t, d.Validate())
 	for _, id := range d.IDs {
 		if err := vectors.CheckID(id); err != nil {
 			t.Errorf("word %q: %v", id, err)
