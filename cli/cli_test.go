@@ -317,7 +317,7 @@ func TestCompletesValues(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
 		"__complete train --method ":              "A\nB\n:4\n",
-		"__complete graph --loss ":                "huber\nsquared\n:4\n",
+		"__complete graph --loss ":                "squared\nhuber\n:4\n",
 		"__complete graph --dot ":                 "dictionary\ncode\nauthors\nencode\nlearn\n:4\n",
 		"__complete eval --tasks WS-353,SimLex":   "WS-353,SimLex-999\n",
 		"__complete encode --device ":             "auto\ncpu\ncuda\ncuda:all\n:4\n",

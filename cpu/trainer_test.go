@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"gorgonia.org/gorgonia"
-
 	"overcomplete/encode"
 	"overcomplete/internal/backend"
 	"overcomplete/internal/program"
@@ -161,7 +159,6 @@ func TestTrainerErrors(t *testing.T) {
 			{func(p *backend.Problem) { p.Dim = 0 }, "4 numbers are not vectors of length 0"},
 			{func(p *backend.Problem) { p.Hyperparameters.Atoms = 0 }, "number of atoms is 0"},
 			{func(p *backend.Problem) { p.Hyperparameters.Atoms = math.MaxInt32 }, "not enough memory: 2 rows × "},
-			{func(p *backend.Problem) { p.Loss, p.Hyperparameters.Loss = gorgonia.Softplus, "softplus" }, `operation "softplus" has no lowering`},
 		} {
 			p := small(2)
 			p.Hyperparameters.AuthorsOrder = authors

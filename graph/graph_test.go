@@ -11,12 +11,11 @@ import (
 	"gonum.org/v1/gonum/diff/fd"
 	gonum "gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/floats/scalar"
-	"gorgonia.org/gorgonia"
 
 	"overcomplete/testonly"
 )
 
-// losses lists the package's losses and custom ones, which together use every elementwise operation.
+// losses lists the losses.
 var losses = []struct {
 	name string
 	loss Loss
@@ -29,23 +28,6 @@ var losses = []struct {
 		}
 		return 2*0.7*math.Abs(r) - 0.7*0.7
 	}},
-	{"pseudo-huber", expression(func(b *builder, r *gorgonia.Node) *gorgonia.Node {
-		root := b.sqrt(b.add(b.mul(b.constant(0.25), b.square(r)), b.constant(1)))
-		return b.mul(b.constant(4), b.sub(root, b.constant(1)))
-	}), func(r float64) float64 { return 4 * (math.Sqrt(1+r*r/4) - 1) }},
-	{"geman-mcclure", expression(func(b *builder, r *gorgonia.Node) *gorgonia.Node {
-		return b.sub(b.constant(1), b.div(b.constant(1), b.add(b.constant(1), b.square(r))))
-	}), func(r float64) float64 { return r * r / (1 + r*r) }},
-	{"leaky", expression(func(b *builder, r *gorgonia.Node) *gorgonia.Node {
-		return b.div(b.sub(b.square(r), b.relu(r)), b.add(b.abs(r), b.constant(2)))
-	}), func(r float64) float64 { return (r*r - max(r, 0)) / (math.Abs(r) + 2) }},
-}
-
-func expression(loss func(b *builder, r *gorgonia.Node) *gorgonia.Node) Loss {
-	return func(r *gorgonia.Node) (*gorgonia.Node, error) {
-		b := builder{graph: r.Graph()}
-		return loss(&b, r), b.err
-	}
 }
 
 // problem is a small random problem with its matrices row-major, as Run expects them.

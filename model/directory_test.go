@@ -388,7 +388,7 @@ func TestOpenBad(t *testing.T) {
 		{"changed code", replace(modeldir.Codes, bits, "\x00\x00\x80\x40"), modeldir.Codes, "checksum"},
 		{"method", replace(modeldir.Info, `"recipe": "paper"`, `"recipe": "Z\u001b[2J"`), modeldir.Info, `recipe is "Z\x1b[2J", want best or paper`},
 		{"method", replace(modeldir.Info, `"method": "A"`, `"method": "Z\u001b[2J"`), modeldir.Info, `method is "Z\x1b[2J", want A or B`},
-		{"loss", replace(modeldir.Info, `"loss": "squared"`, `"loss": "\u009b2J"`), modeldir.Info, `loss is "\u009b2J", want a name`},
+		{"loss", replace(modeldir.Info, `"loss": "squared"`, `"loss": "\u009b2J"`), modeldir.Info, `loss is "\u009b2J", want squared or huber`},
 		{"device", replace(modeldir.Info, `"device": ""`, `"device": "cpu\u001b[2J"`), modeldir.Info, `device is "cpu\x1b[2J"`},
 		{"a long device", replace(modeldir.Info, `"device": ""`, `"device": "`+strings.Repeat("x", 1000)+`"`), modeldir.Info, "device is"},
 		{"sparsity", replace(modeldir.Info, `"sparsity": 0`, `"sparsity": -1e300`), modeldir.Info, "sparsity after epoch 1 is -1e+300"},

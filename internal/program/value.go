@@ -121,8 +121,6 @@ func (s values) sum2(a, b *value, sign float64) *value {
 		return a
 	case x == y:
 		return s.scaled(ca+cb, x)
-	case a.op == opAdd && b == a.args[1]: // occurs in derivatives of squares
-		return s.add(a.args[0], s.scaled(1+sign, b))
 	case ca == cb:
 		return s.scaled(ca, s.node(opAdd, x, y))
 	case ca == -cb && ca > 0:

@@ -10,11 +10,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"gorgonia.org/gorgonia"
-
-	"overcomplete/graph"
 	"overcomplete/internal/backend"
 	"overcomplete/internal/checkpoint"
+	"overcomplete/model"
 	"overcomplete/testonly"
 	"overcomplete/testonly/encodetest"
 	"overcomplete/train"
@@ -98,14 +96,15 @@ type problem struct {
 var problems = []problem{
 	{name: "plain", rows: 40, atoms: 24, dim: 6, batch: 8, late: true},
 	{name: "nonnegative", rows: 40, atoms: 24, dim: 6, batch: 8, change: func(p *backend.Problem) { p.Hyperparameters.Method = "B" }},
-	{name: "huber", rows: 40, atoms: 24, dim: 6, batch: 8, change: func(p *backend.Problem) { p.Loss = graph.Huber(0.4) }},
+	{name: "huber", rows: 40, atoms: 24, dim: 6, batch: 8, change: huber},
 	{name: "huber nonnegative", rows: 33, atoms: 17, dim: 5, batch: 7, change: func(p *backend.Problem) {
-		p.Loss, p.Hyperparameters.Method = graph.Huber(0.4), "B"
+		huber(p)
+		p.Hyperparameters.Method = "B"
 	}},
-	{name: "pseudo-huber", rows: 20, atoms: 10, dim: 4, batch: 5, change: func(p *backend.Problem) { p.Loss = PseudoHuber }},
 	{name: "bold steps", rows: 40, atoms: 24, dim: 6, batch: 20, change: func(p *backend.Problem) { p.Hyperparameters.Rate = 1 }, shortens: true, damps: true},
 	{name: "bold huber steps", rows: 40, atoms: 24, dim: 6, batch: 8, change: func(p *backend.Problem) {
-		p.Hyperparameters.Rate, p.Loss = 0.5, graph.Huber(0.4)
+		huber(p)
+		p.Hyperparameters.Rate = 0.5
 	}, shortens: true, damps: true},
 	{name: "no tau", rows: 20, atoms: 10, dim: 4, batch: 5, change: func(p *backend.Problem) { p.Hyperparameters.Tau = 0 }},
 	{name: "no lambda", rows: 20, atoms: 10, dim: 4, batch: 5, change: func(p *backend.Problem) { p.Hyperparameters.Lambda = 0 }},
@@ -125,11 +124,9 @@ var problems = []problem{
 	{name: "zero vectors alone", rows: 20, atoms: 10, dim: 4, batch: 5, zeroRows: 1},
 }
 
-// PseudoHuber is 4(√(1+r²/4) − 1), a loss without a name: r²/2 near 0.
-func PseudoHuber(r *gorgonia.Node) (*gorgonia.Node, error) {
-	half := gorgonia.Must(gorgonia.HadamardProd(gorgonia.NewConstant(0.25), gorgonia.Must(gorgonia.Square(r))))
-	root := gorgonia.Must(gorgonia.Sqrt(gorgonia.Must(gorgonia.Add(half, gorgonia.NewConstant(1.0)))))
-	return gorgonia.HadamardProd(gorgonia.NewConstant(4.0), gorgonia.Must(gorgonia.Sub(root, gorgonia.NewConstant(1.0))))
+// huber sets Huber's loss.
+func huber(p *backend.Problem) {
+	p.Hyperparameters.Loss, p.Hyperparameters.HuberDelta = model.Huber, 0.4
 }
 
 // make returns the problem for trainers, with steps of p.batch rows.
@@ -140,9 +137,6 @@ func (p problem) make(authorsOrder bool, seed uint64) backend.Problem {
 	problem := backend.Problem{Dim: p.dim, Hyperparameters: h}
 	if p.change != nil {
 		p.change(&problem)
-	}
-	if problem.Loss != nil {
-		problem.Hyperparameters.Loss = "the test's own"
 	}
 	rng := rand.New(rand.NewPCG(5, uint64(p.rows*p.atoms)))
 	problem.X = make([]float32, p.rows*p.dim)
