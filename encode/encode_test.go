@@ -327,9 +327,7 @@ func TestStreamFails(t *testing.T) {
 		}
 	}
 	for _, shard := range []model.Shard{{}, {Index: 1}, {Index: 0, Of: 2}, {Index: 3, Of: 2}, {Index: -1, Of: -2}} {
-		if err := run(&encode.Stream{Encoder: &roundingEncoder{dim: 1}, Shard: &shard}, d); err == nil || !strings.Contains(err.Error(), "there is no shard") {
-			t.Errorf("shard %d of %d: error %v", shard.Index, shard.Of, err)
-		}
+		testonly.ErrorSays(t, fmt.Sprintf("shard %d of %d", shard.Index, shard.Of), run(&encode.Stream{Encoder: &roundingEncoder{dim: 1}, Shard: &shard}, d), "there is no shard")
 	}
 }
 

@@ -59,9 +59,7 @@ func TestLabelsRefuse(t *testing.T) {
 		{Label{1, "", strings.Repeat("a", 2001), false, false}, "the note is too long (got 2001 bytes, want at most 2000)"},
 	} {
 		_, err := ChangeLabels(t.Context(), path, 30, []Label{tt.l}, allow)
-		if err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%v: %v, want %s", tt.l, err, tt.want)
-		}
+		testonly.ErrorSays(t, fmt.Sprint(tt.l), err, tt.want)
 		if _, err := os.Stat(path); err == nil {
 			t.Fatalf("%v was written", tt.l)
 		}

@@ -649,9 +649,8 @@ func TestTrainerErrors(t *testing.T) {
 	} {
 		d, p := Device{}, sample(10)
 		change(&d, &p)
-		if _, err := d.Trainer(p); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %s", err, want)
-		}
+		_, err := d.Trainer(p)
+		testonly.ErrorSays(t, want, err, want)
 	}
 	// No GPU has shared memory for such rows; the CPU can train on them.
 	long := sample(10)

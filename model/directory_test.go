@@ -137,9 +137,8 @@ func TestDictionaryAlone(t *testing.T) {
 	save(t, dir, false, m)
 	expectModel(t, dir, m)
 	expectNames(t, dir, modeldir.Dictionary, modeldir.Mean, modeldir.Info)
-	if _, err := readAll(dir); err == nil || !strings.Contains(err.Error(), "a dictionary and no codes") {
-		t.Errorf("rows: %v", err)
-	}
+	_, err := readAll(dir)
+	testonly.ErrorSays(t, "rows", err, "a dictionary and no codes")
 }
 
 func TestForceReplaces(t *testing.T) {
@@ -245,9 +244,7 @@ func TestSaveRefuses(t *testing.T) {
 		save(t, dir, false, old)
 		m := testModel(2, 2, 3, true)
 		tt.spoil(m)
-		if err := m.Save(dir, true); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
-		}
+		testonly.ErrorSays(t, tt.name, m.Save(dir, true), tt.want)
 		expectModel(t, dir, old)
 	}
 }
@@ -326,9 +323,7 @@ func TestIdentity(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	os.RemoveAll(dir)
-	if err := identity.Check(); err == nil || !strings.Contains(err.Error(), "has been replaced since it was opened") {
-		t.Errorf("error %v", err)
-	}
+	testonly.ErrorSays(t, "another directory", identity.Check(), "has been replaced since it was opened")
 }
 
 // wantOpenError checks that Open fails in one line that names the file.
@@ -473,13 +468,10 @@ func TestLabelsPath(t *testing.T) {
 	testonly.Must(t, os.WriteFile(path, []byte("[]"), 0o666))
 	expectModel(t, dir, m)
 	// Labels are not replaced, even with force.
-	if err := m.Save(dir, true); err == nil || !strings.Contains(err.Error(), `because it has labels: move its labels.json away`) {
-		t.Errorf("replaced: %v", err)
-	}
+	testonly.ErrorSays(t, "replaced", m.Save(dir, true), `because it has labels: move its labels.json away`)
 	for name, want := range map[string]string{filepath.Join(dir, "model.json"): "which this isn't", filepath.Join(dir, "nothing"): "which this isn't"} {
-		if path, err := modeldir.LabelsPath(name); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %q, %v", name, path, err)
-		}
+		_, err := modeldir.LabelsPath(name)
+		testonly.ErrorSays(t, name, err, want)
 	}
 	// Labels are not left out because the file system fails.
 	loop := t.TempDir()
@@ -490,7 +482,6 @@ func TestLabelsPath(t *testing.T) {
 		}
 	}
 	testonly.Must(t, os.Mkdir(filepath.Join(dir, "state"), 0o777))
-	if path, err := modeldir.LabelsPath(dir); err == nil || !strings.Contains(err.Error(), "is a checkpoint") {
-		t.Errorf("a checkpoint's: %q, %v", path, err)
-	}
+	_, err = modeldir.LabelsPath(dir)
+	testonly.ErrorSays(t, "a checkpoint's", err, "is a checkpoint")
 }

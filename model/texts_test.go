@@ -3,6 +3,7 @@ package model
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -65,17 +66,15 @@ func TestOpenBadTexts(t *testing.T) {
 		strings.Repeat("\x00", 1<<18):                                        "line 1",
 	} {
 		testonly.Must(t, os.WriteFile(path, []byte(content), 0o666))
-		if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.60q: error %v, want %s", content, err, want)
-		}
+		_, err := Open(dir)
+		testonly.ErrorSays(t, fmt.Sprintf("%.60q", content), err, want)
 		if _, err := readAll(dir); err == nil {
 			t.Errorf("%.60q: read by rows", content)
 		}
 	}
 	testonly.Must(t, os.Remove(path))
-	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), modeldir.Texts) {
-		t.Errorf("error %v without %s", err, modeldir.Texts)
-	}
+	_, err = Open(dir)
+	testonly.ErrorSays(t, "without texts", err, modeldir.Texts)
 }
 
 // A model whose parts don't agree is not saved.

@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"overcomplete/encode"
 	"overcomplete/internal/backend"
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/vectors"
 )
 
@@ -216,9 +218,7 @@ func TestFitRefusesRecipes(t *testing.T) {
 		_, err := Fit(t.Context(), x, r, &script{}, Options{})
 		_, failed := File(t.Context(), []string{"nowhere"}, r, &script{}, t.TempDir(), FileOptions{})
 		for _, err := range []error{err, failed} {
-			if err == nil || !strings.Contains(err.Error(), "want model.Best or model.Paper") {
-				t.Errorf("recipe %T: error %v", r, err)
-			}
+			testonly.ErrorSays(t, fmt.Sprintf("recipe %T", r), err, "want model.Best or model.Paper")
 		}
 		if WithDefaults(r, x) != r {
 			t.Errorf("WithDefaults changes a %T", r)

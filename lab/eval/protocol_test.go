@@ -288,7 +288,6 @@ func TestFoldsOfOneLabel(t *testing.T) {
 func TestNotFinite(t *testing.T) {
 	dir, x := evaltest.Write(t)
 	x.Data[3*x.Dim] = float32(math.Inf(1))
-	if _, err := Run(t.Context(), NewDense("x", x), []Task{readTask(t, "SST", dir)}, 1, nil); err == nil || !strings.Contains(err.Error(), "are not finite") {
-		t.Errorf("an infinite value: %v", err)
-	}
+	_, err := Run(t.Context(), NewDense("x", x), []Task{readTask(t, "SST", dir)}, 1, nil)
+	testonly.ErrorSays(t, "an infinite value", err, "are not finite")
 }

@@ -385,9 +385,7 @@ func TestReadChecksSizes(t *testing.T) {
 		testonly.Must(t, os.WriteFile(path, tt.content, 0o666))
 		allocated := testonly.CountBytes()
 		_, _, err := vectors.Read(t.Context(), []string{path}, vectors.ReadOptions{})
-		if err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: error %v, want %s", tt.name, err, tt.want)
-		}
+		testonly.ErrorSays(t, tt.name, err, tt.want)
 		if n := allocated(); n > 16<<20 {
 			t.Errorf("%s: %d bytes allocated for a file of %d", tt.name, n, len(tt.content))
 		}
@@ -415,9 +413,7 @@ func TestReadChecksPages(t *testing.T) {
 			})
 			allocated := testonly.CountBytes()
 			_, err = readBytes(t, file, vectors.ReadOptions{})
-			if err == nil || !strings.Contains(err.Error(), `damaged Parquet file: column "word": page at 4: `) {
-				t.Errorf("a page of %v that %s: error %v", codec, name, err)
-			}
+			testonly.ErrorSays(t, fmt.Sprintf("a page of %v that %s", codec, name), err, `damaged Parquet file: column "word": page at 4: `)
 			if n := allocated(); n > 32<<20 { // Zstandard's window is 16 MiB
 				t.Errorf("a page of %v that %s: %d bytes allocated for a file of %d", codec, name, n, len(file))
 			}
