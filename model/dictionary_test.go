@@ -8,17 +8,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/blas/blas32"
-
-	"overcomplete/testonly"
 )
-
-func TestDictionary(t *testing.T) {
-	d := &Dictionary{Dim: 2, Atoms: []float32{1, 2, 3, 4, 5, 6}}
-	testonly.Must(t, d.Validate())
-	if d.Len() != 3 || !slices.Equal(d.Atom(1), []float32{3, 4}) {
-		t.Errorf("%d atoms, the second is %v", d.Len(), d.Atom(1))
-	}
-}
 
 func TestDictionaryValidate(t *testing.T) {
 	for name, d := range map[string]*Dictionary{
