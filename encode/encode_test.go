@@ -416,14 +416,13 @@ func TestMergeRefuses(t *testing.T) {
 		{"model.json", `"losses": null`, `"losses": null, "unreached_rows": [0]`, "2: model.json: inconsistent shard 2 of 2"},
 	} {
 		path := "2/" + tt.file
-		whole, err := os.ReadFile(path)
-		testonly.Must(t, err)
+		whole := testonly.ReadFile(t, path)
 		changed := bytes.Replace(whole, []byte(tt.old), []byte(tt.new), 1)
 		if bytes.Equal(changed, whole) {
 			t.Fatalf("no %q in %s", tt.old, path)
 		}
 		testonly.Must(t, os.WriteFile(path, changed, 0o666))
-		_, err = encode.Merge(t.Context(), "new", false, "1", "2")
+		_, err := encode.Merge(t.Context(), "new", false, "1", "2")
 		if _, ok := errors.AsType[*vectors.InputError](err); !ok || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %q", tt.new, err, tt.want)
 		}

@@ -500,8 +500,7 @@ func launches(t *testing.T, f func() error) []string {
 	setting(t, "EMULATED_LOG", file)
 	testonly.Must(t, f())
 	setting(t, "EMULATED_LOG", "")
-	names, err := os.ReadFile(file)
-	testonly.Must(t, err)
+	names := testonly.ReadFile(t, file)
 	return strings.Fields(string(names))
 }
 

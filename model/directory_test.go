@@ -111,8 +111,7 @@ func TestRoundTrip(t *testing.T) {
 			files, err := os.ReadDir(whole)
 			testonly.Must(t, err)
 			for _, file := range files {
-				want, err := os.ReadFile(filepath.Join(whole, file.Name()))
-				testonly.Must(t, err)
+				want := testonly.ReadFile(t, filepath.Join(whole, file.Name()))
 				if got, err := os.ReadFile(filepath.Join(byRows, file.Name())); err != nil || string(got) != string(want) {
 					t.Errorf("%s differs from what Save writes, or %v", file.Name(), err)
 				}

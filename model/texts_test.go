@@ -34,8 +34,7 @@ func TestTextsFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	testonly.Must(t, m.Save(dir, false))
 	expectNames(t, dir, modeldir.Codes, modeldir.Dictionary, modeldir.Mean, modeldir.Info, modeldir.Texts)
-	text, err := os.ReadFile(filepath.Join(dir, modeldir.Texts))
-	testonly.Must(t, err)
+	text := testonly.ReadFile(t, filepath.Join(dir, modeldir.Texts))
 	for i, line := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {
 		var row map[string]string
 		if err := json.Unmarshal([]byte(line), &row); err != nil || len(row) != 4 || row["id"] != m.Codes.IDs[i] || row["text"] != m.Codes.Texts.Text[i] {
@@ -48,8 +47,7 @@ func TestOpenBadTexts(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	testonly.Must(t, textModel().Save(dir, false))
 	path := filepath.Join(dir, modeldir.Texts)
-	good, err := os.ReadFile(path)
-	testonly.Must(t, err)
+	good := testonly.ReadFile(t, path)
 	_, rest, _ := strings.Cut(string(good), "\n")
 	for content, want := range map[string]string{
 		"":                               "texts.jsonl: truncated: fewer rows than the 4 that model.json says",
@@ -73,7 +71,7 @@ func TestOpenBadTexts(t *testing.T) {
 		}
 	}
 	testonly.Must(t, os.Remove(path))
-	_, err = Open(dir)
+	_, err := Open(dir)
 	testonly.ErrorSays(t, "without texts", err, modeldir.Texts)
 }
 

@@ -39,10 +39,8 @@ func TestBadThemes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	save(t, dir, false, themeModel())
 	path := filepath.Join(dir, modeldir.Themes)
-	good, err := os.ReadFile(path)
-	testonly.Must(t, err)
-	other, err := os.ReadFile(filepath.Join(dir, modeldir.Dictionary))
-	testonly.Must(t, err)
+	good := testonly.ReadFile(t, path)
+	other := testonly.ReadFile(t, filepath.Join(dir, modeldir.Dictionary))
 	for _, content := range [][]byte{other, good[:len(good)-1], nil} {
 		testonly.Must(t, os.WriteFile(path, content, 0o666))
 		_, err := Open(dir)

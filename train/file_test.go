@@ -118,8 +118,7 @@ func TestFileWorkers(t *testing.T) {
 				files, err := os.ReadDir(dir)
 				testonly.Must(t, err)
 				for _, f := range files {
-					got, err := os.ReadFile(filepath.Join(dir, f.Name()))
-					testonly.Must(t, err)
+					got := testonly.ReadFile(t, filepath.Join(dir, f.Name()))
 					got = seconds.ReplaceAll(got, []byte("${1}0"))
 					if key := filepath.Base(dir) + "/" + f.Name(); workers == 1 {
 						want[key] = got

@@ -127,10 +127,9 @@ func TestMalformedData(t *testing.T) {
 		{"NP", "np-bracketing/dataset.txt", "Fold_id\n0\ta-n_b-n_c-n\tL\n", ": want fold 0 and two or more others"},
 	} {
 		path := filepath.Join(dir, filepath.FromSlash(tt.file))
-		original, err := os.ReadFile(path)
-		testonly.Must(t, err)
+		original := testonly.ReadFile(t, path)
 		testonly.Must(t, os.WriteFile(path, []byte(tt.content), 0o666))
-		_, err = ReadTask(tt.task, dir)
+		_, err := ReadTask(tt.task, dir)
 		if err == nil {
 			t.Fatalf("%s with %q in %s is read", tt.task, tt.content, tt.file)
 		}

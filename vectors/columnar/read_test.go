@@ -143,8 +143,7 @@ func contents(t testing.TB, pattern string) map[string][]byte {
 	}
 	files := map[string][]byte{}
 	for _, name := range names {
-		content, err := os.ReadFile(name)
-		testonly.Must(t, err)
+		content := testonly.ReadFile(t, name)
 		files[filepath.Base(name)] = content
 	}
 	return files
@@ -153,8 +152,7 @@ func contents(t testing.TB, pattern string) map[string][]byte {
 // A file that is cut short is refused.
 func TestReadCutShort(t *testing.T) {
 	for _, name := range []string{"lists.arrow", "stream.arrow", "zstd.arrow", "lists.parquet", "groups.parquet"} {
-		whole, err := os.ReadFile(filepath.Join("testdata", name))
-		testonly.Must(t, err)
+		whole := testonly.ReadFile(t, filepath.Join("testdata", name))
 		for n := range whole {
 			if testing.Short() && n%7 > 0 {
 				continue
