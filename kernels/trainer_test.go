@@ -326,24 +326,20 @@ func saved(t *testing.T, b *trainer) (restore func(b *trainer)) {
 	saved, state := learned(t, b), make(map[checkpoint.Matrix][]float32)
 	matrices := []checkpoint.Matrix{checkpoint.SquaredGradients, checkpoint.GradientSums, checkpoint.SquareSums}
 	for _, m := range matrices {
-		if err := b.SaveState(m, func(part []float32) error {
+		testonly.Must(t, b.SaveState(m, func(part []float32) error {
 			state[m] = append(state[m], part...)
 			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	return func(b *trainer) {
 		t.Helper()
 		testonly.Must(t, b.Restore(saved.dictionary, saved.codes))
 		for _, m := range matrices {
 			left := state[m]
-			if err := b.LoadState(m, func(part []float32) error {
+			testonly.Must(t, b.LoadState(m, func(part []float32) error {
 				left = left[copy(part, left):]
 				return nil
-			}); err != nil {
-				t.Fatal(err)
-			}
+			}))
 		}
 	}
 }

@@ -142,10 +142,8 @@ func TestDictionaryAlone(t *testing.T) {
 
 func TestForceReplaces(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
-	if err := os.Mkdir(dir, 0o777); err != nil { // empty
-		t.Fatal(err)
-	}
-	visit := func() { // by Finder, and on a file system without attributes
+	testonly.Must(t, os.Mkdir(dir, 0o777)) // empty
+	visit := func() {                      // by Finder, and on a file system without attributes
 		for _, name := range []string{".DS_Store", "._" + modeldir.Info} {
 			testonly.Must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o666))
 		}

@@ -280,12 +280,10 @@ func learn(t *testing.T, l backend.Learner, batches []backend.Minibatch, anchor,
 // saved returns a matrix of a learner's state.
 func saved(t *testing.T, l backend.Learner, m checkpoint.Matrix) (all []float32) {
 	t.Helper()
-	if err := l.SaveState(m, func(part []float32) error {
+	testonly.Must(t, l.SaveState(m, func(part []float32) error {
 		all = append(all, part...)
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return all
 }
 
@@ -487,15 +485,13 @@ func leastUse(t *testing.T, newLearner NewLearner) {
 	noDirection := 4 * p.dim
 	want.b[noDirection] = math.NaN()
 	for m, values := range map[checkpoint.Matrix][]float64{checkpoint.CodeProducts: want.g, checkpoint.RowProducts: want.b, checkpoint.Direction: {1, 0, 0}} {
-		if err := l.LoadState(m, func(part []float32) error {
+		testonly.Must(t, l.LoadState(m, func(part []float32) error {
 			for i := range part {
 				part[i] = float32(values[i])
 			}
 			values = values[len(part):]
 			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	learn(t, l, []backend.Minibatch{{Rows: p.order, Forgetting: 1}}, 0, 0)
 	moved := slices.Clone(want.anchors)

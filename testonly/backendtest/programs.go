@@ -106,12 +106,10 @@ func runProgram(t *testing.T, newTrainer New, run RunProgram, build graph.Build,
 	matrices := map[string]checkpoint.Matrix{"H": checkpoint.SquaredGradients, "S": checkpoint.GradientSums, "Q": checkpoint.SquareSums}
 	for name, m := range matrices {
 		rest := random(name, map[string]int{"H": k * p.Dim, "S": rows * k, "Q": rows * k}[name], name != "S")
-		if err := b.LoadState(m, func(part []float32) error {
+		testonly.Must(t, b.LoadState(m, func(part []float32) error {
 			rest = rest[copy(part, rest):]
 			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 
 	expression, err := build(p.Spec(), rows)
