@@ -99,8 +99,7 @@ func files(t *testing.T, extensions ...string) (paths []string) {
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	testonly.Must(t, err)
+	text := testonly.ReadFile(t, path)
 	return string(text)
 }
 

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"overcomplete/testonly"
 )
 
 var (
@@ -39,9 +41,7 @@ func TestImports(t *testing.T) {
 		}
 		found[name] = true
 		syntax, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		for _, s := range syntax.Imports {
 			imported, ours := strings.CutPrefix(strings.Trim(s.Path.Value, `"`), module+"/")
 			helper := allowed[imported] == "is a helper" && may != "nothing"

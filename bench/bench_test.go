@@ -81,13 +81,11 @@ func TestMistakesExitWith2(t *testing.T) {
 
 // The tests that gpu.sh names exist.
 func TestGPUSmoke(t *testing.T) {
-	script, err := os.ReadFile("gpu.sh")
-	testonly.Must(t, err)
+	script := testonly.ReadFile(t, "gpu.sh")
 	var tests []string
 	files, _ := filepath.Glob("../kernels/*_test.go")
 	for _, file := range files {
-		source, err := os.ReadFile(file)
-		testonly.Must(t, err)
+		source := testonly.ReadFile(t, file)
 		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(string(source), -1) {
 			tests = append(tests, m[1])
 		}
@@ -147,16 +145,13 @@ func TestHost(t *testing.T) {
 
 // gpu.sh names kernels that exist, and at least one size of each kernel for the sanitizer.
 func TestGPUScriptNames(t *testing.T) {
-	script, err := os.ReadFile("gpu.sh")
-	testonly.Must(t, err)
-	source, err := os.ReadFile("../kernels/kernel_test.go")
-	testonly.Must(t, err)
+	script := testonly.ReadFile(t, "gpu.sh")
+	source := testonly.ReadFile(t, "../kernels/kernel_test.go")
 	files, err := filepath.Glob("../kernels/ptx/*.ptx")
 	testonly.Must(t, err)
 	var entries []string
 	for _, file := range files {
-		ptx, err := os.ReadFile(file)
-		testonly.Must(t, err)
+		ptx := testonly.ReadFile(t, file)
 		for _, m := range regexp.MustCompile(`\.entry (\w+)`).FindAllSubmatch(ptx, -1) {
 			entries = append(entries, string(m[1]))
 		}

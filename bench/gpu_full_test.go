@@ -73,8 +73,7 @@ func TestGPUScript(t *testing.T) {
 		t.Skip("needs the emulated driver")
 	}
 	bundle, results := newBundle(t), filepath.Join(t.TempDir(), "results")
-	script, err := os.ReadFile("gpu.sh")
-	testonly.Must(t, err)
+	script := testonly.ReadFile(t, "gpu.sh")
 	const failing = "#!/bin/sh\necho \"panic: device $CUDA_VISIBLE_DEVICES, $CUDA_CACHE_PATH\"\nexit 2\n"
 	testonly.Must(t, os.WriteFile(filepath.Join(bundle, "kernels.test"), []byte(failing), 0o777))
 	cmd := exec.Command(filepath.Join(bundle, "gpu.sh"), append([]string{results}, strings.Fields("--count 1 --compare-words 200")...)...)
@@ -87,8 +86,7 @@ func TestGPUScript(t *testing.T) {
 	if want := "panic: device 3, " + results + "/jit-cache\n"; !strings.Contains(string(out), want) {
 		t.Errorf("%q is not in\n%s", want, out)
 	}
-	stages, err := os.ReadFile(filepath.Join(results, "stages.txt"))
-	testonly.Must(t, err)
+	stages := testonly.ReadFile(t, filepath.Join(results, "stages.txt"))
 	var got []string
 	for line := range strings.Lines(string(stages)) {
 		got = append(got, strings.Join(strings.Fields(line)[:2], " "))
@@ -109,8 +107,7 @@ func TestGPUScript(t *testing.T) {
 
 	// The parts in the instructions include all stages. Each part ends in less than 9 minutes, even if each of its
 	// stages must be killed.
-	instructions, err := os.ReadFile(filepath.Join("results", "README.md"))
-	testonly.Must(t, err)
+	instructions := testonly.ReadFile(t, filepath.Join("results", "README.md"))
 	kill := regexp.MustCompile(`timeout --kill-after=(\d+) `).FindStringSubmatch(string(script))
 	left := map[string]int{} // seconds of the stages that no part includes
 	for _, m := range regexp.MustCompile(`(?m)^stage (\w+) (\d+) `).FindAllStringSubmatch(string(script), -1) {

@@ -172,7 +172,7 @@ func TestLongNames(t *testing.T) {
 	for _, args := range []string{
 		long, "help " + long, "completion " + long, "train --" + long, "train " + long + " -o m", "train in.txt -o m --device " + long, "train in.txt -o m --train-rows " + long,
 		"train in.txt -o m --like " + long, "train in.txt -o m --text-column " + long, "encode in.txt in.txt -o m --shard " + long, "merge " + long + " -o m",
-		"merge in.txt -o " + long, "eval in.txt --labelled " + long, "eval in.txt --wordsim " + long, "eval in.txt --data d --tasks " + long, "eval in.txt --data " + long,
+		"merge in.txt -o " + long, "eval in.txt --wordsim " + long, "eval in.txt --data d --tasks " + long, "eval in.txt --data " + long,
 		"paper tune in.txt -o m --data " + long, "labels in.txt --import " + long, "intrusion make A=" + long + " -o m.tsv", "intrusion make A=in.txt -o " + long,
 		"intrusion score " + long + " in.txt", "intrusion auto in.txt --input in.txt --reference " + long, "nearest in.txt " + long, "explain in.txt " + long, "graph --dot " + long,
 	} {
@@ -317,7 +317,7 @@ func TestCompletesValues(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
 		"__complete train --method ":              "A\nB\n:4\n",
-		"__complete graph --loss ":                "huber\nsquared\n:4\n",
+		"__complete graph --loss ":                "squared\nhuber\n:4\n",
 		"__complete graph --dot ":                 "dictionary\ncode\nauthors\nencode\nlearn\n:4\n",
 		"__complete eval --tasks WS-353,SimLex":   "WS-353,SimLex-999\n",
 		"__complete encode --device ":             "auto\ncpu\ncuda\ncuda:all\n:4\n",

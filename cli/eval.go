@@ -19,10 +19,9 @@ import (
 
 // evalFlags select the tasks of an evaluation.
 type evalFlags struct {
-	data     string
-	tasks    []string
-	wordsim  []string
-	labelled []string
+	data    string
+	tasks   []string
+	wordsim []string
 }
 
 // read reads the selected tasks.
@@ -42,7 +41,7 @@ func (f *evalFlags) read() (tasks []eval.Task, err error) {
 		return nil
 	}
 	if len(f.tasks) > 0 && f.data == "" {
-		return nil, usagef("the paper's tasks need --data; give your own tasks with --wordsim and --labelled")
+		return nil, usagef("the paper's tasks need --data; give your own with --wordsim")
 	}
 	for _, name := range f.tasks {
 		if !slices.Contains(eval.TaskNames(), name) {
@@ -58,18 +57,8 @@ func (f *evalFlags) read() (tasks []eval.Task, err error) {
 			return nil, err
 		}
 	}
-	for _, given := range f.labelled {
-		name, files, _ := strings.Cut(given, "=")
-		paths := strings.Split(files, ",")
-		if name == "" || len(paths) < 2 || len(paths) > 3 || slices.Contains(paths, "") {
-			return nil, usagef("--labelled is %q, want NAME=TRAIN,TEST or NAME=TRAIN,DEV,TEST", given)
-		}
-		if err := add(eval.ReadLabelled(name, paths)); err != nil {
-			return nil, err
-		}
-	}
 	if len(tasks) == 0 {
-		return nil, usagef("no tasks: give some with --tasks, --wordsim or --labelled")
+		return nil, usagef("no tasks: give some with --tasks or --wordsim")
 	}
 	return tasks, nil
 }
@@ -98,10 +87,10 @@ protocol: scores of other protocols can't be compared. If interrupted, eval prin
 finished rows.`,
 		Example: `  overcomplete eval glove.txt model model:binary thresh1:glove.txt thresh2:glove.txt --data eval
   overcomplete eval model --data eval --tasks WS-353,SST --json
-  overcomplete eval model --labelled spam=train.tsv,test.tsv --wordsim men.txt`,
+  overcomplete eval model --wordsim men.txt`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if own := len(f.wordsim)+len(f.labelled) > 0; own && f.data == "" && !cmd.Flags().Changed("tasks") {
+			if len(f.wordsim) > 0 && f.data == "" && !cmd.Flags().Changed("tasks") {
 				f.tasks = nil
 			}
 			tasks, err := input.Wait(cmd.Context(), f.read)
@@ -151,7 +140,6 @@ finished rows.`,
 	flags.StringSliceVar(&f.tasks, "tasks", eval.PaperTasks(), "tasks of the paper")
 	complete(cmd, flags.Lookup("tasks"), eval.TaskNames())
 	flags.StringArrayVar(&f.wordsim, "wordsim", nil, "another word similarity task: a `file` with lines \"word word score\"")
-	flags.StringArrayVar(&f.labelled, "labelled", nil, "your own classification task: `NAME=TRAIN,TEST`, files with lines \"label<TAB>text\"; NAME=TRAIN,DEV,TEST chooses C on DEV")
 	flags.Var(seedOf(&seed, 1), "seed", "seed of random splits and of the bootstrap")
 	addSkipBad(cmd)
 	flags.BoolVar(&markdown, "markdown", false, "print the table in Markdown")

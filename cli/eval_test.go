@@ -30,9 +30,8 @@ func TestEval(t *testing.T) {
 	dir.MustRun(t, "paper train x.txt -o a --lambda 0.1 --epochs 5 --quiet")
 	dir.MustRun(t, "paper train x.txt -o b --lambda 0.1 --epochs 5 --method B --quiet")
 	dir.MustRun(t, "export b -f binary -o b.npz")
-	dir.Write(t, "spam.txt", []byte(strings.Repeat("yes\taa ab ac\nno\tba bb\n", 10)))
 	const specs = "x.txt a b b:binary thresh1:x.txt thresh2:x.txt"
-	stdout, stderr := dir.MustRun(t, "eval "+specs+" --data data --tasks WS-353,NP --json --wordsim data/wordsim/EN-WS-353-ALL.txt --labelled spam=spam.txt,spam.txt")
+	stdout, stderr := dir.MustRun(t, "eval "+specs+" --data data --tasks WS-353,NP --json --wordsim data/wordsim/EN-WS-353-ALL.txt")
 	var got struct {
 		Rows []struct {
 			Name  string
@@ -46,12 +45,12 @@ func TestEval(t *testing.T) {
 		if row.Name != name {
 			t.Errorf("row %d is %s, want %s", i, row.Name, name)
 		}
-		for _, task := range []string{"WS-353", "NP", "EN-WS-353-ALL", "spam"} {
+		for _, task := range []string{"WS-353", "NP", "EN-WS-353-ALL"} {
 			if _, ok := row.Tasks[task]; !ok {
 				t.Errorf("%s has no %s", name, task)
 			}
 		}
-		if row.Tasks["EN-WS-353-ALL"] != row.Tasks["WS-353"] || row.Tasks["spam"].Score != 100 {
+		if row.Tasks["EN-WS-353-ALL"] != row.Tasks["WS-353"] {
 			t.Errorf("%s: %+v", name, row.Tasks)
 		}
 		scores[name] = fmt.Sprint(row.Tasks)
@@ -88,25 +87,21 @@ func TestEvalUsage(t *testing.T) {
 	testonly.Must(t, os.Rename(dir.Path("data/trec"), dir.Path("data/elsewhere")))
 	dir.Write(t, "bad.txt", []byte("a b 1\na b c d\n"))
 	dir.Write(t, "NP.tsv", []byte("a b 1\n"))
-	dir.Write(t, "one.txt", []byte(strings.Repeat("yes\taa ab ac\nno\tba bb\n", 10)))
-	dir.Write(t, "few.txt", []byte("yes\taa\nno\tba\n"))
+	dir.Write(t, "pairs.txt", []byte("a b 1\n"))
 	checkRefusals(t, dir, "", map[string]string{
-		"eval x.txt --data data": "data/trec/raw.TREC.train: no such file or directory: task TREC needs it; docs/results/evaluation.md lists",
-		"eval x.txt":             "the paper's tasks need --data",
-		"eval x.txt --labelled SST=one.txt,one.txt":               "task SST: the name is taken",
-		"eval x.txt --wordsim NP.tsv":                             "task NP: the name is taken",
-		"eval x.txt --labelled few=few.txt,one.txt":               "few.txt: with 1 texts held out, all training texts of few have the label",
-		"eval x.txt a none.txt --labelled ours=one.txt,one.txt":   "none.txt: ",
-		"eval x.txt --data data --tasks WS-353,OTHER":             `--tasks has "OTHER"`,
-		"eval x.txt --data data --tasks=":                         "no tasks",
-		"eval x.txt --data data --tasks NP,NP":                    "NP is given twice",
-		"eval x.txt --data data --tasks NP --wordsim bad.txt":     "bad.txt:2: 4 fields",
-		"eval x.txt --data data --tasks NP --labelled spam=x.txt": "--labelled is",
-		"eval x.txt --data data --tasks NP --json --markdown":     "give --markdown or --json, not both",
-		"eval none.txt --data data --tasks NP":                    "none.txt: ",
-		"eval a:binary --data data --tasks NP":                    "a:binary: binary vectors require a model of method B",
-		"eval data --data data --tasks NP":                        "data: not a model",
-		"eval thresh1:a --data data --tasks NP":                   "a: ",
+		"eval x.txt --data data":                              "data/trec/raw.TREC.train: no such file or directory: task TREC needs it; docs/results/evaluation.md lists",
+		"eval x.txt":                                          "the paper's tasks need --data",
+		"eval x.txt --wordsim NP.tsv":                         "task NP: the name is taken",
+		"eval x.txt a none.txt --wordsim pairs.txt":           "none.txt: ",
+		"eval x.txt --data data --tasks WS-353,OTHER":         `--tasks has "OTHER"`,
+		"eval x.txt --data data --tasks=":                     "no tasks",
+		"eval x.txt --data data --tasks NP,NP":                "NP is given twice",
+		"eval x.txt --data data --tasks NP --wordsim bad.txt": "bad.txt:2: 4 fields",
+		"eval x.txt --data data --tasks NP --json --markdown": "give --markdown or --json, not both",
+		"eval none.txt --data data --tasks NP":                "none.txt: ",
+		"eval a:binary --data data --tasks NP":                "a:binary: binary vectors require a model of method B",
+		"eval data --data data --tasks NP":                    "data: not a model",
+		"eval thresh1:a --data data --tasks NP":               "a: ",
 	})
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -52,11 +53,7 @@ fixed dictionary, "learn" one of online learning, both with the squared loss.`,
 			if err := cmp.Or(f.check(cmd), refuseFlags(cmd, "has no effect on this step; drop it", others[dot]...)); err != nil {
 				return err
 			}
-			type printed struct {
-				Step string `json:"step"`
-				Text string `json:"text"` // a program, or a graph in the language of Graphviz
-			}
-			var all []printed
+			var all []string // programs, or a graph in the language of Graphviz
 			for _, step := range steps {
 				switch {
 				case dot == step.name:
@@ -64,29 +61,22 @@ fixed dictionary, "learn" one of online learning, both with the squared loss.`,
 					if err != nil {
 						return err
 					}
-					all = append(all, printed{step.name, expr.Graph.ToDot() + "\n"})
+					all = append(all, expr.Graph.ToDot()+"\n")
 				case dot == "" && step.program != nil:
 					p, err := step.program(f.exampleSpec())
 					if err != nil {
 						return err
 					}
-					all = append(all, printed{step.name, p.String()})
+					all = append(all, p.String())
 				}
 			}
-			return show(cmd, all, func(b *strings.Builder) {
-				for i, p := range all {
-					if i > 0 {
-						b.WriteByte('\n')
-					}
-					b.WriteString(p.Text)
-				}
-			})
+			_, err := io.WriteString(cmd.OutOrStdout(), strings.Join(all, "\n"))
+			return err
 		},
 	}
 	cmd.Flags().Var(methodFlag(&f.Method, model.Signed), "method", "A, or B for nonnegative codes")
 	f.registerObjective(cmd)
 	cmd.Flags().Var(oneOf(&dot, "", stepNames()...), "dot", "print the expression graph of a `step` ("+orNames(stepNames())+") for Graphviz instead")
-	addJSON(cmd, "print the same as JSON")
 	return cmd
 }
 

@@ -32,7 +32,6 @@ func TestHostileNames(t *testing.T) {
 	dir.Write(t, evil+".broken", []byte("a 1 2\n\x1b[2J 1 x\n"))
 	dir.Write(t, evil+".pairs", []byte("\x1b[2J "+evilWords[1]+" 1\nword20 word21 3\nword22 word23 2\nword20 word23 2\n"))
 	dir.Write(t, evil+".nonsense", []byte("\x1b[2J\x9b 1\n"))
-	dir.Write(t, evil+".labels", []byte(strings.Repeat("\x1b[2J\tword20 word21\n\u009b\tword22\n", 10)))
 	model, mixed := evil+".model", evil+".mixed"
 	for i, word := range evilWords {
 		x.IDs, x.Data = append(x.IDs, word), append(x.Data, x.Row(i)...)
@@ -66,7 +65,6 @@ func TestHostileNames(t *testing.T) {
 		{2, []string{"export", model, "-f", "glove", "-o", model + "/y"}},
 		{0, append([]string{"eval", model, model + ":binary", text, "thresh1:" + text}, pairs...)},
 		{0, append([]string{"eval", model, "--markdown"}, pairs...)},
-		{0, []string{"eval", model, text, "--labelled", evil + "=" + evil + ".labels," + evil + ".labels"}},
 		{2, []string{"eval", model, "--wordsim", evil + ".nonsense"}},
 		{2, append([]string{"eval", evil}, pairs...)},
 		{0, []string{"recall", text, model}},

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"overcomplete/graph"
 	"overcomplete/model"
 	"overcomplete/train"
 )
@@ -26,7 +25,7 @@ func (f *objectiveFlags) registerObjective(cmd *cobra.Command) {
 	flags.Float64Var(&f.Lambda, "lambda", f.Lambda, "weight λ of Σ|a|: larger is sparser")
 	flags.Float64Var(&f.Tau, "tau", f.Tau, "weight τ of ‖D‖²")
 	flags.Float64Var(&f.Rate, "rate", f.Rate, "learning rate η of AdaGrad")
-	flags.Var(oneOf(&f.Loss, f.Loss, graph.LossNames()...), "loss", "loss of a residual r: squared, or huber (r² up to --huber-delta, linear beyond)")
+	flags.Var(oneOf(&f.Loss, f.Loss, model.Squared, model.Huber), "loss", "loss of a residual r: squared, or huber (r² up to --huber-delta, linear beyond)")
 	flags.Float64Var(&f.HuberDelta, "huber-delta", f.HuberDelta, "|r| where --loss huber turns linear")
 }
 

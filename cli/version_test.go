@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"os"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -40,8 +39,7 @@ func TestVersion(t *testing.T) {
 	if asJSON, _ := dir.MustRun(t, "version --json"); json.Unmarshal([]byte(asJSON), &v) != nil || v.Version != Version || v.Kernels == "" {
 		t.Errorf("version --json prints %s", asJSON)
 	}
-	citation, err := os.ReadFile("../CITATION.cff")
-	testonly.Must(t, err)
+	citation := testonly.ReadFile(t, "../CITATION.cff")
 	if line := "\nversion: " + Version + "\n"; !strings.Contains(string(citation), line) {
 		t.Errorf("CITATION.cff has no line %q", strings.TrimSpace(line))
 	}

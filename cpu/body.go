@@ -37,30 +37,18 @@ func (x *executable) instruction(l *lane, f *frame, in *program.Instruction) {
 		k.Combine(l.vector(in.Dst), 1, l.vector(in.A), number(in.C), l.vector(in.B))
 	case program.MulVV:
 		k.Mul(l.vector(in.Dst), l.vector(in.A), l.vector(in.B))
-	case program.DivVV:
-		simd.Div(l.vector(in.Dst), l.vector(in.A), l.vector(in.B))
 	case program.DivRoot:
 		k.DivSqrt(l.vector(in.Dst), l.vector(in.A), l.vector(in.B))
 	case program.AddVN:
 		k.AddConst(l.vector(in.Dst), l.vector(in.A), number(in.B))
 	case program.SubVN:
 		k.AddConst(l.vector(in.Dst), l.vector(in.A), -number(in.B))
-	case program.SubNV:
-		simd.SubFrom(l.vector(in.Dst), l.vector(in.A), number(in.B))
 	case program.MulVN:
 		k.Scale(l.vector(in.Dst), l.vector(in.A), number(in.B))
-	case program.DivVN:
-		k.Scale(l.vector(in.Dst), l.vector(in.A), 1/number(in.B))
-	case program.DivNV:
-		simd.DivInto(l.vector(in.Dst), l.vector(in.A), number(in.B))
-	case program.Sqrt:
-		simd.Sqrt(l.vector(in.Dst), l.vector(in.A))
 	case program.Abs:
 		simd.Abs(l.vector(in.Dst), l.vector(in.A))
 	case program.Sign:
 		simd.Sign(l.vector(in.Dst), l.vector(in.A))
-	case program.NotNegative:
-		simd.NotNegative(l.vector(in.Dst), l.vector(in.A))
 	case program.Relu:
 		k.Relu(l.vector(in.Dst), l.vector(in.A))
 	case program.RowSum:

@@ -221,9 +221,7 @@ func TestStreamStartsAhead(t *testing.T) {
 			if mostStarted != n+1 || started != 0 {
 				t.Errorf("%s: %d blocks started at a time, want %d; %d at the end", at, mostStarted, n+1, started)
 			}
-			if err := multi.Close(); err != nil {
-				t.Error(err)
-			}
+			testonly.Must(t, multi.Close())
 			for i, e := range encoders { // the first encoder has the odd one of five blocks
 				if e := e.(*countingEncoder); len(e.calls) != (5-i+n-1)/n || e.closed != 1 {
 					t.Errorf("%s: encoder %d encoded blocks of %v rows, closed %d times", at, i, e.calls, e.closed)
@@ -329,9 +327,7 @@ func TestStreamFails(t *testing.T) {
 		}
 	}
 	for _, shard := range []model.Shard{{}, {Index: 1}, {Index: 0, Of: 2}, {Index: 3, Of: 2}, {Index: -1, Of: -2}} {
-		if err := run(&encode.Stream{Encoder: &roundingEncoder{dim: 1}, Shard: &shard}, d); err == nil || !strings.Contains(err.Error(), "there is no shard") {
-			t.Errorf("shard %d of %d: error %v", shard.Index, shard.Of, err)
-		}
+		testonly.ErrorSays(t, fmt.Sprintf("shard %d of %d", shard.Index, shard.Of), run(&encode.Stream{Encoder: &roundingEncoder{dim: 1}, Shard: &shard}, d), "there is no shard")
 	}
 }
 
@@ -420,14 +416,13 @@ func TestMergeRefuses(t *testing.T) {
 		{"model.json", `"losses": null`, `"losses": null, "unreached_rows": [0]`, "2: model.json: inconsistent shard 2 of 2"},
 	} {
 		path := "2/" + tt.file
-		whole, err := os.ReadFile(path)
-		testonly.Must(t, err)
+		whole := testonly.ReadFile(t, path)
 		changed := bytes.Replace(whole, []byte(tt.old), []byte(tt.new), 1)
 		if bytes.Equal(changed, whole) {
 			t.Fatalf("no %q in %s", tt.old, path)
 		}
 		testonly.Must(t, os.WriteFile(path, changed, 0o666))
-		_, err = encode.Merge(t.Context(), "new", false, "1", "2")
+		_, err := encode.Merge(t.Context(), "new", false, "1", "2")
 		if _, ok := errors.AsType[*vectors.InputError](err); !ok || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %q", tt.new, err, tt.want)
 		}

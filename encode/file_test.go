@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"strings"
 	"testing"
 
 	"overcomplete/cpu"
@@ -62,9 +61,8 @@ func TestFile(t *testing.T) {
 		{"a 1 0.5 0\n", encode.FileOptions{Replace: true, Accept: func(*model.Encoding) error { return rejected }}, rejected.Error()},
 	} {
 		testonly.Must(t, os.WriteFile(path, []byte(tt.text), 0o666))
-		if _, _, err := encode.File(t.Context(), m, []string{path}, out, cpu.Device{}, o, tt.o); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%q: error %v, want %q", tt.text, err, tt.want)
-		}
+		_, _, err := encode.File(t.Context(), m, []string{path}, out, cpu.Device{}, o, tt.o)
+		testonly.ErrorSays(t, tt.text, err, tt.want)
 		if is, err := model.Open(out); err != nil || !reflect.DeepEqual(is, saved) {
 			t.Errorf("%q: the model is now %+v, error %v", tt.text, is, err)
 		}

@@ -2,10 +2,7 @@ package graph
 
 import (
 	"fmt"
-	"maps"
 	"math"
-	"slices"
-	"strings"
 
 	"gorgonia.org/gorgonia"
 )
@@ -33,9 +30,8 @@ type Spec struct {
 	Nonnegative bool    // A ≥ 0 (paper §2.2)
 }
 
-// A Loss builds the elementwise loss ℓ(r) of a residual r, an n×L node of float64. It may apply Gorgonia's Add,
-// Sub, HadamardProd, HadamardDiv, Neg, Square, Sqrt, Abs and Rectify to r and to constants. The line search
-// requires ℓ″ ≤ 2, the second derivative of r².
+// A Loss builds the elementwise loss ℓ(r) of a residual r, an n×L node of float64. The line search requires ℓ″ ≤ 2,
+// the second derivative of r².
 type Loss func(r *gorgonia.Node) (*gorgonia.Node, error)
 
 // Squared is the paper's reconstruction loss, ℓ(r) = r².
@@ -50,25 +46,6 @@ func Huber(delta float64) Loss {
 		loss := b.sub(b.square(r), b.square(excess))
 		return loss, b.err
 	}
-}
-
-// namedLosses maps the names of losses in hyperparameters to their constructors.
-var namedLosses = map[string]func(delta float64) Loss{
-	"squared": func(float64) Loss { return Squared },
-	"huber":   Huber,
-}
-
-// LossNames returns the names of the losses of [NamedLoss], sorted.
-func LossNames() []string { return slices.Sorted(maps.Keys(namedLosses)) }
-
-// NamedLoss returns the loss with the given name, or an error if no loss has it. The argument delta is the δ of
-// [Huber]; other losses ignore it.
-func NamedLoss(name string, delta float64) (Loss, error) {
-	loss, ok := namedLosses[name]
-	if !ok {
-		return nil, fmt.Errorf("unknown loss (got %.60q, want %s)", name, strings.Join(LossNames(), " or "))
-	}
-	return loss(delta), nil
 }
 
 func (s Spec) check() error {

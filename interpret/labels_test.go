@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"overcomplete/testonly"
 )
 
 func allow() error { return nil }
@@ -57,9 +59,7 @@ func TestLabelsRefuse(t *testing.T) {
 		{Label{1, "", strings.Repeat("a", 2001), false, false}, "the note is too long (got 2001 bytes, want at most 2000)"},
 	} {
 		_, err := ChangeLabels(t.Context(), path, 30, []Label{tt.l}, allow)
-		if err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%v: %v, want %s", tt.l, err, tt.want)
-		}
+		testonly.ErrorSays(t, fmt.Sprint(tt.l), err, tt.want)
 		if _, err := os.Stat(path); err == nil {
 			t.Fatalf("%v was written", tt.l)
 		}
@@ -74,9 +74,7 @@ func TestLabelsRefuse(t *testing.T) {
 		{`[{"dimension": 30, "name": "a"}]`, "no dimension 30"},
 		{`[{"dimension": 1, "name": "a"}, {"dimension": 1, "name": "b"}]`, "dimension 1 has two labels"},
 	} {
-		if err := os.WriteFile(path, []byte(tt.text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, os.WriteFile(path, []byte(tt.text), 0o666))
 		if _, err := ReadLabels(path, 30); err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), path) {
 			t.Errorf("%s: %v, want %s: …%s", tt.text, err, path, tt.want)
 		}

@@ -31,9 +31,7 @@ func newBench(t testing.TB) *bench {
 	g, err := Device{}.open(files...)
 	testonly.Must(t, err)
 	t.Cleanup(func() {
-		if err := g.Close(); err != nil {
-			t.Error(err)
-		}
+		testonly.Must(t, g.Close())
 	})
 	return &bench{gpu: g, t: t, rng: rand.New(rand.NewPCG(1, 2))}
 }

@@ -140,7 +140,5 @@ func (b *bench) run(l launch) {
 
 func (b *bench) check(err error) {
 	b.t.Helper()
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	testonly.Must(b.t, err)
 }

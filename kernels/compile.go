@@ -217,11 +217,9 @@ func (s *step) reserveScratch(vector int) {
 
 // ops maps operations to the row machine's instructions of the same meaning.
 var ops = map[program.Op]op{
-	program.MulVV: opMulVV, program.DivVV: opDivVV,
-	program.AddVN: opAddVN, program.SubVN: opSubVN, program.SubNV: opSubNV,
-	program.MulVN: opMulVN, program.DivVN: opDivVN, program.DivNV: opDivNV,
-	program.Sqrt: opSqrt, program.Abs: opAbs, program.Sign: opSign, program.NotNegative: opNotNegative, program.Relu: opRelu,
-	program.RowSum: opRowSum, program.Add: opAdd, program.Sub: opSub, program.Mul: opMul, program.Div: opDiv, program.Ratio: opRatio,
+	program.MulVV: opMulVV, program.AddVN: opAddVN, program.SubVN: opSubVN, program.MulVN: opMulVN,
+	program.Abs: opAbs, program.Sign: opSign, program.Relu: opRelu,
+	program.RowSum: opRowSum, program.Mul: opMul, program.Ratio: opRatio,
 	program.Store: opStore, program.Total: opTotal,
 }
 

@@ -38,9 +38,7 @@ func sampleEncoder(t *testing.T, o encode.Options, batch int) (e *encoder, x []f
 	e, err := newEncoder(Device{}, d, o, batch)
 	testonly.Must(t, err)
 	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
+		testonly.Must(t, e.Close())
 	})
 	return e, x, d
 }

@@ -159,9 +159,7 @@ func TestCaptureFails(t *testing.T) {
 			if _, err := b.Epoch(t.Context(), 1, 3); err != nil {
 				t.Errorf("after a capture that failed: %v", err)
 			}
-			if err := b.Close(); err != nil {
-				t.Error(err)
-			}
+			testonly.Must(t, b.Close())
 		})
 	}
 }

@@ -575,9 +575,7 @@ func checkSearchWith(b *bench, kernel searchKernel, n, atoms, dim int) {
 		y[9*dim] = float32(math.Inf(-1))
 	}
 	s, err := backend.StepSize(d)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	testonly.Must(b.t, err)
 	w := newWidths(atoms, dim)
 	rounded, rows := newRoundedAtoms(b.memory, w, kernel), b.array(y, n, dim)
 	step := put(b, []float64{s})
@@ -621,9 +619,7 @@ func codePlace(w widths, row, atom int) int {
 func checkPolish(b *bench, _ Precision, rows, atoms, dim int) {
 	d, y, w := b.normal(atoms*dim, 0), b.normal(rows*dim, 0), newWidths(atoms, dim)
 	s, err := backend.StepSize(&model.Dictionary{Dim: dim, Atoms: d})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	testonly.Must(b.t, err)
 	values, factors := b.normal(rows*atoms, 0.6), make([]float64, rows)
 	for i := range rows {
 		factors[i] = []float64{0.1, 1e-3}[i%2]
@@ -820,15 +816,11 @@ func checkJacobi(b *bench, _ Precision, rows, dim, _ int) {
 			}
 		}
 		learn, err := graph.Learn(graph.Spec{Atoms: atoms, Dim: dim, Norm: norm}, 1)
-		if err != nil {
-			b.t.Fatal(err)
-		}
+		testonly.Must(b.t, err)
 		out, err := learn.Run(map[string][]float64{
 			"D": encodetest.Widen(d[:atoms*dim]), "G": blockG, "B": blockB, "W": encodetest.Widen(anchors[:atoms*dim]), "c": {pull},
 		})
-		if err != nil {
-			b.t.Fatal(err)
-		}
+		testonly.Must(b.t, err)
 		gotAtoms, gotMoves := b.read(dictionary), b.read(moves)
 		for i := range rows * dim {
 			want, move, tolerance := float64(d[i]), 0., 0.

@@ -211,9 +211,7 @@ func TestNaN(t *testing.T) {
 			if codes, err := b.Codes(); err != nil || codes.Rows != rows {
 				t.Errorf("%s %s: %d codes, error %v", precision, method, codes.Rows, err)
 			}
-			if err := b.Close(); err != nil {
-				t.Error(err)
-			}
+			testonly.Must(t, b.Close())
 		}
 	}
 }
@@ -328,24 +326,20 @@ func saved(t *testing.T, b *trainer) (restore func(b *trainer)) {
 	saved, state := learned(t, b), make(map[checkpoint.Matrix][]float32)
 	matrices := []checkpoint.Matrix{checkpoint.SquaredGradients, checkpoint.GradientSums, checkpoint.SquareSums}
 	for _, m := range matrices {
-		if err := b.SaveState(m, func(part []float32) error {
+		testonly.Must(t, b.SaveState(m, func(part []float32) error {
 			state[m] = append(state[m], part...)
 			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	return func(b *trainer) {
 		t.Helper()
 		testonly.Must(t, b.Restore(saved.dictionary, saved.codes))
 		for _, m := range matrices {
 			left := state[m]
-			if err := b.LoadState(m, func(part []float32) error {
+			testonly.Must(t, b.LoadState(m, func(part []float32) error {
 				left = left[copy(part, left):]
 				return nil
-			}); err != nil {
-				t.Fatal(err)
-			}
+			}))
 		}
 	}
 }
@@ -502,8 +496,7 @@ func launches(t *testing.T, f func() error) []string {
 	setting(t, "EMULATED_LOG", file)
 	testonly.Must(t, f())
 	setting(t, "EMULATED_LOG", "")
-	names, err := os.ReadFile(file)
-	testonly.Must(t, err)
+	names := testonly.ReadFile(t, file)
 	return strings.Fields(string(names))
 }
 
@@ -651,9 +644,8 @@ func TestTrainerErrors(t *testing.T) {
 	} {
 		d, p := Device{}, sample(10)
 		change(&d, &p)
-		if _, err := d.Trainer(p); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %s", err, want)
-		}
+		_, err := d.Trainer(p)
+		testonly.ErrorSays(t, want, err, want)
 	}
 	// No GPU has shared memory for such rows; the CPU can train on them.
 	long := sample(10)

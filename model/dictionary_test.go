@@ -10,16 +10,6 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-func TestDictionary(t *testing.T) {
-	d := &Dictionary{Dim: 2, Atoms: []float32{1, 2, 3, 4, 5, 6}}
-	if err := d.Validate(); err != nil {
-		t.Error(err)
-	}
-	if d.Len() != 3 || !slices.Equal(d.Atom(1), []float32{3, 4}) {
-		t.Errorf("%d atoms, the second is %v", d.Len(), d.Atom(1))
-	}
-}
-
 func TestDictionaryValidate(t *testing.T) {
 	for name, d := range map[string]*Dictionary{
 		"nothing":             {},

@@ -89,7 +89,7 @@ type Paper struct {
 	Lambda       float64 `json:"lambda"` // λ, weight of Σ‖a_i‖₁
 	Tau          float64 `json:"tau"`    // τ, weight of ‖D‖²
 	Rate         float64 `json:"rate"`   // η, AdaGrad's learning rate
-	Loss         string  `json:"loss"`   // [Squared], [Huber], or the name of a loss of the calling program
+	Loss         string  `json:"loss"`   // [Squared] or [Huber]
 	HuberDelta   float64 `json:"huber_delta,omitempty"`
 	Center       bool    `json:"center"`        // subtract the mean of the first n rows, with the default n of Best
 	FromRows     bool    `json:"from_rows"`     // initialise the dictionary from rows that are far apart, not from random numbers
@@ -126,13 +126,13 @@ func (b Best) Validate() error {
 		countFrom("topics", b.Topics, NoTopics, math.MaxInt32), checkName("like", b.Like))
 }
 
-// Validate implements [Recipe]. Loss may have any name, because programs can define losses.
+// Validate implements [Recipe].
 func (p Paper) Validate() error {
 	minSteps := 1
 	if p.AuthorsOrder { // one step per row: DictionarySteps is ignored
 		minSteps = 0
 	}
-	err := cmp.Or(p.Common.validate(minSteps), atLeast0("lambda", p.Lambda), atLeast0("tau", p.Tau), positive("rate", p.Rate), checkName("loss", p.Loss))
+	err := cmp.Or(p.Common.validate(minSteps), atLeast0("lambda", p.Lambda), atLeast0("tau", p.Tau), positive("rate", p.Rate), oneOf("loss", p.Loss, Squared, Huber))
 	switch {
 	case err != nil:
 		return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"overcomplete/testonly"
@@ -43,9 +42,7 @@ func TestWriterFails(t *testing.T) {
 	testonly.Must(t, err)
 	row := rowsOf(m, 0, 1)
 	row.IDs = []string{"two\nlines"}
-	if err := w.Add(row); err == nil || !strings.Contains(err.Error(), "line break") {
-		t.Errorf("error %v for a newline", err)
-	}
+	testonly.ErrorSays(t, "a newline", w.Add(row), "line break")
 	row.IDs = nil
 	if err := w.Add(row); err == nil {
 		t.Error("no error for a code without a word")
@@ -54,9 +51,7 @@ func TestWriterFails(t *testing.T) {
 		t.Errorf("error %v, want %v", err, mine)
 	}
 	m.Dictionary.Atoms = m.Dictionary.Atoms[3:]
-	if err := saveRows(t.Context(), dir, m); err == nil || !strings.Contains(err.Error(), "rows of 11 columns for a matrix of 10") {
-		t.Errorf("error %v", err)
-	}
+	testonly.ErrorSays(t, "a longer row", saveRows(t.Context(), dir, m), "rows of 11 columns for a matrix of 10")
 	expectNames(t, filepath.Dir(dir))
 }
 
@@ -90,9 +85,7 @@ func TestRowsReplaced(t *testing.T) {
 	testonly.Must(t, err)
 	save(t, dir, true, testModel(5, 2, 3, false))
 	for _, err := range m.Rows(dir, 2) {
-		if err == nil || !strings.Contains(err.Error(), "has been replaced") {
-			t.Errorf("error %v", err)
-		}
+		testonly.ErrorSays(t, "replaced", err, "has been replaced")
 	}
 }
 

@@ -3,6 +3,7 @@ package model
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -33,8 +34,7 @@ func TestTextsFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	testonly.Must(t, m.Save(dir, false))
 	expectNames(t, dir, modeldir.Codes, modeldir.Dictionary, modeldir.Mean, modeldir.Info, modeldir.Texts)
-	text, err := os.ReadFile(filepath.Join(dir, modeldir.Texts))
-	testonly.Must(t, err)
+	text := testonly.ReadFile(t, filepath.Join(dir, modeldir.Texts))
 	for i, line := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {
 		var row map[string]string
 		if err := json.Unmarshal([]byte(line), &row); err != nil || len(row) != 4 || row["id"] != m.Codes.IDs[i] || row["text"] != m.Codes.Texts.Text[i] {
@@ -47,8 +47,7 @@ func TestOpenBadTexts(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	testonly.Must(t, textModel().Save(dir, false))
 	path := filepath.Join(dir, modeldir.Texts)
-	good, err := os.ReadFile(path)
-	testonly.Must(t, err)
+	good := testonly.ReadFile(t, path)
 	_, rest, _ := strings.Cut(string(good), "\n")
 	for content, want := range map[string]string{
 		"":                               "texts.jsonl: truncated: fewer rows than the 4 that model.json says",
@@ -65,17 +64,15 @@ func TestOpenBadTexts(t *testing.T) {
 		strings.Repeat("\x00", 1<<18):                                        "line 1",
 	} {
 		testonly.Must(t, os.WriteFile(path, []byte(content), 0o666))
-		if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.60q: error %v, want %s", content, err, want)
-		}
+		_, err := Open(dir)
+		testonly.ErrorSays(t, fmt.Sprintf("%.60q", content), err, want)
 		if _, err := readAll(dir); err == nil {
 			t.Errorf("%.60q: read by rows", content)
 		}
 	}
 	testonly.Must(t, os.Remove(path))
-	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), modeldir.Texts) {
-		t.Errorf("error %v without %s", err, modeldir.Texts)
-	}
+	_, err := Open(dir)
+	testonly.ErrorSays(t, "without texts", err, modeldir.Texts)
 }
 
 // A model whose parts don't agree is not saved.

@@ -1,10 +1,10 @@
 package model
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"overcomplete/internal/modeldir"
@@ -34,21 +34,16 @@ func TestBadThemes(t *testing.T) {
 	} {
 		m := themeModel()
 		spoil(m)
-		if err := m.Save(filepath.Join(t.TempDir(), "model"), false); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
-		}
+		testonly.ErrorSays(t, "saved", m.Save(filepath.Join(t.TempDir(), "model"), false), want)
 	}
 	dir := filepath.Join(t.TempDir(), "model")
 	save(t, dir, false, themeModel())
 	path := filepath.Join(dir, modeldir.Themes)
-	good, err := os.ReadFile(path)
-	testonly.Must(t, err)
-	other, err := os.ReadFile(filepath.Join(dir, modeldir.Dictionary))
-	testonly.Must(t, err)
+	good := testonly.ReadFile(t, path)
+	other := testonly.ReadFile(t, filepath.Join(dir, modeldir.Dictionary))
 	for _, content := range [][]byte{other, good[:len(good)-1], nil} {
 		testonly.Must(t, os.WriteFile(path, content, 0o666))
-		if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), modeldir.Themes+": ") {
-			t.Errorf("%d bytes: error %v", len(content), err)
-		}
+		_, err := Open(dir)
+		testonly.ErrorSays(t, fmt.Sprint(len(content), " bytes"), err, modeldir.Themes+": ")
 	}
 }

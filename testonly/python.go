@@ -18,9 +18,7 @@ func Python[T any](t testing.TB, program string, given any) (got T) {
 		t.Skip("needs Python with the packages of .ci/requirements.txt: set OVERCOMPLETE_PYTHON")
 	}
 	stdin, err := json.Marshal(given)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	cmd := exec.Command(python, "-c", program)
 	var out bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), &out, os.Stderr

@@ -62,8 +62,7 @@ func TestFileCancelled(t *testing.T) {
 		return c.checks.Load(), err
 	}
 	info := func() string {
-		data, err := os.ReadFile(filepath.Join(out, "model.json"))
-		testonly.Must(t, err)
+		data := testonly.ReadFile(t, filepath.Join(out, "model.json"))
 		return string(data)
 	}
 	before := runtime.NumGoroutine()

@@ -118,8 +118,7 @@ func TestFileWorkers(t *testing.T) {
 				files, err := os.ReadDir(dir)
 				testonly.Must(t, err)
 				for _, f := range files {
-					got, err := os.ReadFile(filepath.Join(dir, f.Name()))
-					testonly.Must(t, err)
+					got := testonly.ReadFile(t, filepath.Join(dir, f.Name()))
 					got = seconds.ReplaceAll(got, []byte("${1}0"))
 					if key := filepath.Base(dir) + "/" + f.Name(); workers == 1 {
 						want[key] = got
@@ -203,18 +202,14 @@ func TestCheckpointsReplaceTheirOwn(t *testing.T) {
 		}
 	}
 	_, err := train.File(t.Context(), []string{sampleFile}, h, cpu.Device{}, dir, o)
-	if err == nil || !strings.Contains(err.Error(), "is not the checkpoint") {
-		t.Errorf("saved in its place: error %v", err)
-	}
+	testonly.ErrorSays(t, "saved in its place", err, "is not the checkpoint")
 	if n := len(warnings); n != 3 || !strings.Contains(warnings[0], "checkpoint after epoch 3: ") || !strings.Contains(warnings[0], "is not the checkpoint of this training") {
 		t.Errorf("%d warnings: %q", n, warnings)
 	}
 	testonly.Must(t, os.RemoveAll(dir))
 	at, o.Resume = 1, true
 	_, err = train.File(t.Context(), []string{sampleFile}, h, cpu.Device{}, dir, o)
-	if err == nil || !strings.Contains(err.Error(), "already exists") {
-		t.Errorf("saved in its place: error %v", err)
-	}
+	testonly.ErrorSays(t, "saved in its place", err, "already exists")
 	if is, err := model.Open(dir); err != nil || !reflect.DeepEqual(is.Dictionary, precious.Dictionary) {
 		t.Errorf("the precious model is gone: %v", err)
 	}

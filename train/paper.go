@@ -84,7 +84,7 @@ func (h paperTraining) fit(ctx context.Context, x *vectors.Dense, device Device,
 
 func (h paperTraining) learn(ctx context.Context, x *vectors.Dense, device Device, o Options) (*model.Model, error) {
 	r := model.Paper(h)
-	p := backend.Problem{X: x.Data, Dim: x.Dim, Hyperparameters: r, Loss: o.Loss, Rows: o.Progress}
+	p := backend.Problem{X: x.Data, Dim: x.Dim, Hyperparameters: r, Rows: o.Progress}
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}

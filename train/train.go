@@ -35,7 +35,6 @@ import (
 	"strings"
 	"time"
 
-	"overcomplete/graph"
 	"overcomplete/internal/backend"
 	"overcomplete/internal/modeldir"
 	"overcomplete/model"
@@ -69,10 +68,6 @@ type Device = backend.Device
 // Options of [Fit]. The zero value is useful.
 type Options struct {
 	Source *vectors.Source // file of the vectors, for model.json; nil for none
-
-	// Loss is the caller's own loss for the recipe "paper". It is nil for the losses of package graph.
-	// [model.Paper.Loss] names it in model.json.
-	Loss graph.Loss
 
 	// Like, if not nil, is the dictionary of an earlier model, K×L, for new vectors of the same space.
 	// The recipe "best" initialises its atoms from this dictionary and regularises them towards it, so

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"slices"
 	"testing"
+
+	"overcomplete/testonly"
 )
 
 // small is
@@ -58,9 +60,7 @@ func TestTextIsExact(t *testing.T) {
 	}
 	for _, write := range writers {
 		var b bytes.Buffer
-		if err := write(&b, codes); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, write(&b, codes))
 		checkRead(t, tempFile(t, b.String()), ReadOptions{}, want)
 	}
 }

@@ -377,13 +377,7 @@ func (p jsonParser) beginsObject() bool {
 
 // members calls visit with each key of an object. Visit must move p past the value.
 func (p *jsonParser) members(visit func(key []byte) error) error {
-	if !p.skip('{') {
-		return p.fail("{")
-	}
-	if p.skip('}') {
-		return nil
-	}
-	for {
+	return p.items('{', '}', func() error {
 		if p.skipSpace() == len(p.b) || p.b[p.i] != '"' {
 			return p.fail("a key")
 		}
@@ -398,38 +392,27 @@ func (p *jsonParser) members(visit func(key []byte) error) error {
 		if p.skipSpace() == len(p.b) {
 			return p.fail("a value")
 		}
-		if err := visit(key); err != nil {
-			return err
-		}
-		if p.skip('}') {
-			return nil
-		}
-		if !p.skip(',') {
-			return p.fail("a comma or }")
-		}
-	}
+		return visit(key)
+	})
 }
 
-// elements calls visit for each element of a list. Visit must move p past the element.
-func (p *jsonParser) elements(visit func() error) error {
-	if !p.skip('[') {
-		return p.fail("a list")
+// items calls visit for each item between two brackets. Visit must move p past the item.
+func (p *jsonParser) items(open, end byte, visit func() error) error {
+	if !p.skip(open) {
+		return p.fail(string(open))
 	}
-	if p.skip(']') {
+	if p.skip(end) {
 		return nil
 	}
 	for {
-		if p.skipSpace() == len(p.b) {
-			return p.fail("a value")
-		}
 		if err := visit(); err != nil {
 			return err
 		}
-		if p.skip(']') {
+		if p.skip(end) {
 			return nil
 		}
 		if !p.skip(',') {
-			return p.fail("a comma or ]")
+			return p.fail("a comma or " + string(end))
 		}
 	}
 }
@@ -449,7 +432,10 @@ func (p *jsonParser) value(depth int) error {
 	case '{':
 		return p.members(func([]byte) error { return p.value(depth + 1) })
 	case '[':
-		return p.elements(func() error { return p.value(depth + 1) })
+		return p.items('[', ']', func() error {
+			p.skipSpace()
+			return p.value(depth + 1)
+		})
 	}
 	if _, end, err := parseDecimal(p.b, p.i); err == nil && isStrict(p.b[p.i:end]) {
 		p.i = end

@@ -31,9 +31,7 @@ func TestWriteOpenSearchRefuses(t *testing.T) {
 		}
 	}
 	repeated.IDs = slices.Clone(small.IDs)
-	if err := WriteOpenSearch(&bytes.Buffer{}, repeated); err != nil {
-		t.Error(err)
-	}
+	testonly.Must(t, WriteOpenSearch(&bytes.Buffer{}, repeated))
 }
 
 // Columns are renamed if engines reserve their names or this package uses them.

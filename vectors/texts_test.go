@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"overcomplete/testonly"
 )
 
 // The kind of rows is detected from their names, unless an option sets it. Every text is kept, but
@@ -57,9 +59,7 @@ func TestStreamTexts(t *testing.T) {
 	path, o := tempFile(t, npyFile(d, false)), ReadOptions{WordList: tempFile(t, "it rains cats\nit snows today\nit rains cats\n")}
 	var all Dense
 	for d, err := range Stream(t.Context(), []string{path}, o, new(Source)) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		all.Append(d)
 	}
 	want, _, err := Read(t.Context(), []string{path}, o)

@@ -48,8 +48,7 @@ func scores(t *testing.T, markdown string) map[string]map[string]float64 {
 // The program reproduces the table of docs/results/evaluation.md.
 func TestRealDataTable(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "results", "evaluation.md"))
-	testonly.Must(t, err)
+	page := testonly.ReadFile(t, filepath.Join("..", "..", "docs", "results", "evaluation.md"))
 	_, table, _ := strings.Cut(string(page), "\n|  | WS-353 |")
 	table, _, _ = strings.Cut(table, "\n\n")
 	want := scores(t, "|  | WS-353 |"+table)

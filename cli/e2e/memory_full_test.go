@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -23,8 +22,7 @@ func TestMostMemory(t *testing.T) {
 	x := clitest.Vectors(words, dim)
 	dir.Write(t, "x.txt", clitest.Text(x))
 	dir.Write(t, "pairs.txt", []byte("word1 word2 1\nword3 word4 2\nword5 word6 3\nword7 word8 2\n"))
-	text, err := os.ReadFile("../../docs/reference/guarantees.md")
-	testonly.Must(t, err)
+	text := testonly.ReadFile(t, "../../docs/reference/guarantees.md")
 	_, table, _ := strings.Cut(string(text), "\n| command | MB |\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	rows := regexp.MustCompile("(?m)^\\| `(.*)`.* \\| (\\d+) \\|$").FindAllStringSubmatch(table, -1)

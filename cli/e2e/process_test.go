@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"bufio"
-	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -79,28 +78,6 @@ func TestProcess(t *testing.T) {
 			dir.Model(t, "model")
 		})
 	}
-
-	t.Run("kill", func(t *testing.T) {
-		signalled(t, os.Kill, dir.Command(strings.Fields("paper train large.txt -o old --force --epochs 100000 --progress")...))
-		dir.Unchanged(t, before)
-	})
-
-	t.Run("interrupt while input is awaited", func(t *testing.T) {
-		cmd := dir.Command("train", "-", "-o", "model")
-		stdin, err := cmd.StdinPipe()
-		testonly.Must(t, err)
-		var stderr strings.Builder
-		cmd.Stderr = &stderr
-		testonly.Must(t, cmd.Start())
-		// This is more than a pipe holds, so some of it has been read when the write ends
-		if _, err := io.WriteString(stdin, strings.Repeat("word 1 2 3\n", 20_000)); err != nil {
-			t.Fatal(err)
-		}
-		cmd.Process.Signal(os.Interrupt)
-		cmd.Wait()
-		wantInterrupted(t, cmd.ProcessState, strings.Split(strings.TrimSuffix(stderr.String(), "\n"), "\n"))
-		dir.Unchanged(t, before)
-	})
 }
 
 // signalled runs a training that shows its progress, and sends it a signal once it has printed its first epoch. It returns

@@ -101,8 +101,7 @@ type content struct {
 func TestReadersAgree(t *testing.T) {
 	t.Parallel()
 	interpreter := python(t)
-	doc, err := os.ReadFile("../../docs/reference/formats.md")
-	testonly.Must(t, err)
+	doc := testonly.ReadFile(t, "../../docs/reference/formats.md")
 	// A reason is a part of an error message. used counts how often each is needed; reasons lists them by program.
 	used := map[string]int{}
 	reasons := map[string][]string{}

@@ -35,7 +35,6 @@ func TestSignalEndsWaiting(t *testing.T) {
 		"encode old pipe -o new --quiet",
 		"top pipe",
 		"eval old --wordsim pipe",
-		"eval old --labelled mine=pipe,in.txt",
 		"eval pipe --wordsim pairs.txt",
 		"intrusion make X=pipe -o other.tsv",
 		"intrusion score pipe test.tsv",

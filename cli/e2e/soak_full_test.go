@@ -77,8 +77,7 @@ func TestSoakExplorer(t *testing.T) {
 				t.Fatalf("%s: status %d", path, answer.StatusCode)
 			}
 		}
-		status, err := os.ReadFile(process + "/status")
-		testonly.Must(t, err)
+		status := testonly.ReadFile(t, process+"/status")
 		open, err := os.ReadDir(process + "/fd")
 		testonly.Must(t, err)
 		resident, threads = append(resident, field(string(status), "VmRSS:")), append(threads, field(string(status), "Threads:"))

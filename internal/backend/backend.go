@@ -44,7 +44,6 @@ type Problem struct {
 	Dim             int         // L
 	Dictionary      []float32   // initial D, K×L; nil for random atoms
 	Hyperparameters model.Paper // all set, including Atoms
-	Loss            graph.Loss  // nil for the loss that Hyperparameters.Loss names
 	Rows            func(n int) // if not nil, called from any goroutine when a pass has processed n more rows
 }
 
@@ -52,7 +51,7 @@ type Problem struct {
 func (p Problem) Len() int { return len(p.X) / p.Dim }
 
 // Validate returns an error unless X is one or more vectors of length Dim, Dictionary is nil or K×L, and the
-// hyperparameters are valid. If Loss is nil, Hyperparameters.Loss must name a known loss; otherwise it must not.
+// hyperparameters are valid.
 func (p Problem) Validate() error {
 	if p.Dim < 1 || len(p.X) == 0 || len(p.X)%p.Dim != 0 {
 		return fmt.Errorf("%d numbers are not vectors of length %d", len(p.X), p.Dim)
@@ -60,21 +59,14 @@ func (p Problem) Validate() error {
 	if want := p.Hyperparameters.Atoms * p.Dim; p.Dictionary != nil && len(p.Dictionary) != want {
 		return fmt.Errorf("initial dictionary: wrong size (got %d numbers, want %d)", len(p.Dictionary), want)
 	}
-	_, unknown := graph.NamedLoss(p.Hyperparameters.Loss, p.Hyperparameters.HuberDelta)
-	switch {
-	case p.Loss == nil && unknown != nil:
-		return unknown
-	case p.Loss != nil && unknown == nil:
-		return fmt.Errorf("custom loss with the name of a known loss (got %q)", p.Hyperparameters.Loss)
-	}
 	return p.Hyperparameters.Validate()
 }
 
 // Spec returns the specification of a valid problem for package graph.
 func (p Problem) Spec() graph.Spec {
-	h, loss := p.Hyperparameters, p.Loss
-	if loss == nil {
-		loss, _ = graph.NamedLoss(h.Loss, h.HuberDelta)
+	h, loss := p.Hyperparameters, graph.Squared
+	if h.Loss == model.Huber {
+		loss = graph.Huber(h.HuberDelta)
 	}
 	return graph.Spec{
 		Atoms: h.Atoms, Dim: p.Dim,

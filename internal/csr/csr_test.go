@@ -78,18 +78,15 @@ func TestInvalid(t *testing.T) {
 		{"NaN", vectors.CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 1}, Index: []int32{1}, Value: []float32{nan}}, "NaN"},
 		{"infinite", vectors.CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 1}, Index: []int32{1}, Value: []float32{inf}}, "+Inf"},
 	} {
-		if err := tt.s.Validate(); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: Validate gives %v, want %q", tt.name, err, tt.want)
-		}
+		testonly.ErrorSays(t, "Validate of "+tt.name, tt.s.Validate(), tt.want)
 		var b bytes.Buffer
 		testonly.Must(t, Write(&b, &tt.s))
 		if want, ok := other[tt.name]; ok {
 			tt.want = want
 		}
 		for _, n := range []int{1, math.MaxInt} {
-			if _, err := readRows(b.Bytes(), n); err == nil || !strings.Contains(err.Error(), strings.TrimPrefix(tt.want, "row 1: ")) {
-				t.Errorf("%s: a Reader gives %v, want %q", tt.name, err, tt.want)
-			}
+			_, err := readRows(b.Bytes(), n)
+			testonly.ErrorSays(t, "a Reader of "+tt.name, err, strings.TrimPrefix(tt.want, "row 1: "))
 		}
 	}
 	if err := small.Validate(); err != nil {

@@ -79,9 +79,7 @@ func TestInParts(t *testing.T) {
 				t.Errorf("rows from %d are %v, want %v", lo, part, want)
 			}
 		}
-		if err := r.Finish(); err != nil {
-			t.Error(err)
-		}
+		testonly.Must(t, r.Finish())
 	}
 }
 
@@ -127,9 +125,7 @@ func TestWriterFails(t *testing.T) {
 		if !errors.Is(err, tt.want) {
 			t.Errorf("%s: error %v, want %v", tt.name, err, tt.want)
 		}
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
+		testonly.Must(t, w.Close())
 		if names, _ := os.ReadDir(dir); len(names) != 1 {
 			t.Errorf("%s: the folder has %v", tt.name, names)
 		}

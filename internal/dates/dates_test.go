@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"overcomplete/testonly"
 )
 
 // A date of ISO 8601 is the day that it names, with any time and offset. Other texts aren't dates.
@@ -90,9 +92,7 @@ func TestDivide(t *testing.T) {
 		{"1781-01-01 2003-01-01", "century: 1700–1799=1 1800–1899=0 1900–1999=0 2000–2099=1"},
 	} {
 		days, err := Parse(strings.Fields(c.dates))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		if got := describe(Divide(days, 6, 8)); got != c.want {
 			t.Errorf("%s:\n%s, want\n%s", c.dates, got, c.want)
 		}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"overcomplete/testonly"
 )
 
 func TestFinite(t *testing.T) {
@@ -37,9 +39,7 @@ func TestDecode(t *testing.T) {
 		want[i] = rng.Uint32() // any bits, including NaN
 	}
 	b, err := binary.Append(nil, binary.LittleEndian, want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	defer func(was bool) { littleEndian = was }(littleEndian)
 	for _, littleEndian = range []bool{littleEndian, false} {
 		x := make([]float32, len(want))

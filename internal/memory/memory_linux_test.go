@@ -12,8 +12,7 @@ import (
 
 // The machine's memory agrees with /proc/meminfo, which counts in units of 1024 bytes.
 func TestTotal(t *testing.T) {
-	info, err := os.ReadFile("/proc/meminfo")
-	testonly.Must(t, err)
+	info := testonly.ReadFile(t, "/proc/meminfo")
 	var machine uint64
 	if _, err := fmt.Sscanf(string(info), "MemTotal: %d kB", &machine); err != nil {
 		t.Fatal(err)

@@ -212,9 +212,8 @@ func TestReadRefuses(t *testing.T) {
 		{"signed size", file(dict("<U+1", "(1,)"), 'a'), "type"},
 		{"no type", file(dict("", "(1,)")), `type ""`},
 	} {
-		if _, _, err := readFile[string](tt.file, -1); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("strings, %s: error %v, want %q", tt.name, err, tt.want)
-		}
+		_, _, err := readFile[string](tt.file, -1)
+		testonly.ErrorSays(t, "strings, "+tt.name, err, tt.want)
 	}
 }
 
@@ -265,9 +264,8 @@ func TestArchive(t *testing.T) {
 	if got, err := readMember[string](a, "format"); err != nil || !slices.Equal(got, []string{"csr"}) {
 		t.Errorf("format: %q, %v", got, err)
 	}
-	if _, err := readMember[float32](a, "value", 3); err == nil || !strings.Contains(err.Error(), `no array "value"`) {
-		t.Errorf("missing array: error %v", err)
-	}
+	_, err := readMember[float32](a, "value", 3)
+	testonly.ErrorSays(t, "a missing array", err, `no array "value"`)
 
 	// The checksum detects a changed element.
 	i := bytes.Index(data, []byte("\x00\x00\x80\x3f")) // 1.0
@@ -417,9 +415,7 @@ func TestReadRows(t *testing.T) {
 					t.Errorf("%s, Fortran order %t, %d rows at a time: other rows, %v", name, fortran, n, err)
 				}
 				_, err = read(file.Bytes()[:file.Len()-1])
-				if err == nil || !strings.Contains(err.Error(), "truncated: an array of type <f4 and shape [1000 7] needs 28000 bytes, has 27999") {
-					t.Errorf("%s, Fortran order %t: error %v of a file that is cut short", name, fortran, err)
-				}
+				testonly.ErrorSays(t, fmt.Sprintf("%s, Fortran order %t, cut short", name, fortran), err, "truncated: an array of type <f4 and shape [1000 7] needs 28000 bytes, has 27999")
 			}
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"overcomplete/testonly"
 )
 
 const persian = "می\u200cخواهم" // the joiner is part of the word
@@ -62,9 +64,7 @@ func FuzzAll(f *testing.F) {
 		var lines strings.Builder
 		Writer{&lines}.Write([]byte(s))
 		var j strings.Builder
-		if err := JSON(&j, []string{s}); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, JSON(&j, []string{s}))
 		for name, got := range map[string]string{
 			"Text": Text(s), "Word": Word(s), "Markdown": Markdown(s),
 			"Writer": strings.NewReplacer("\n", "", "\t", "").Replace(lines.String()), "JSON": strings.ReplaceAll(j.String(), "\n", ""),

@@ -147,20 +147,17 @@ func (b *builder) require(ok bool, v *value) {
 func (b *builder) emit(in Instruction) { b.body.Each = append(b.body.Each, in) }
 
 // numberOps maps operations on two numbers to instructions.
-var numberOps = map[valueOp]Op{opAdd: Add, opSub: Sub, opMul: Mul, opDiv: Div, opRatio: Ratio}
+var numberOps = map[valueOp]Op{opMul: Mul, opRatio: Ratio}
 
 // vectorOps maps operations to instructions, by the kinds of their arguments: v for a vector, n for a number.
 var vectorOps = map[valueOp]map[string]Op{
-	opAdd:         {"vn": AddVN, "nv": AddVN},
-	opSub:         {"vn": SubVN, "nv": SubNV},
-	opMul:         {"vv": MulVV, "nv": MulVN},
-	opDiv:         {"vv": DivVV, "vn": DivVN, "nv": DivNV},
-	opSquare:      {"vv": MulVV},
-	opSqrt:        {"v": Sqrt},
-	opAbs:         {"v": Abs},
-	opSign:        {"v": Sign},
-	opNotNegative: {"v": NotNegative},
-	opRelu:        {"v": Relu},
+	opAdd:    {"vn": AddVN, "nv": AddVN},
+	opSub:    {"vn": SubVN},
+	opMul:    {"vv": MulVV, "nv": MulVN},
+	opSquare: {"vv": MulVV},
+	opAbs:    {"v": Abs},
+	opSign:   {"v": Sign},
+	opRelu:   {"v": Relu},
 }
 
 // instruction returns the instruction that computes a vector, without its destination.

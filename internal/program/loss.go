@@ -69,7 +69,7 @@ func (l *lowering) lower(n *gorgonia.Node) (v *value, err error) {
 	return v, nil
 }
 
-var unaries = map[string]valueOp{"square": opSquare, "sqrt": opSqrt, "abs": opAbs, "sign": opSign}
+var unaries = map[string]valueOp{"square": opSquare, "abs": opAbs, "sign": opSign}
 
 // operation returns the value of an elementwise operation, or nil for any other.
 func (l *lowering) operation(op string, a []*value) *value {
@@ -86,8 +86,6 @@ func (l *lowering) operation(op string, a []*value) *value {
 		return l.sub(a[0], a[1])
 	case name == "⊙":
 		return l.mul(a[0], a[1])
-	case name == "÷":
-		return l.div(a[0], a[1])
 	case name == "neg":
 		return l.scaled(-1, a[0])
 	case op == ">= true" && a[1] == l.constant(0):

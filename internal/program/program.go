@@ -3,7 +3,7 @@
 // [Dictionary], [Code], [Authors] and [Evaluate] build the programs of the functions with the same names in
 // package graph. A program consists of matrix products, for which devices have kernels, and of instructions for
 // the elementwise work on their rows. Instructions also compute the loss and its gradient, lowered from Gorgonia's
-// graph: a new loss needs no new kernel. ExampleDictionary prints a program.
+// graph. ExampleDictionary prints a program.
 package program
 
 import (
@@ -156,28 +156,19 @@ type Op byte
 const (
 	AddScaled Op = iota // vector = A + C·B, with a number C
 	MulVV               // vector = A∘B
-	DivVV               // vector = A/B
 	DivRoot             // vector = A/√B
 
 	AddVN // vector = A + B, with a number B
 	SubVN // vector = A − B
-	SubNV // vector = B − A
 	MulVN // vector = B·A
-	DivVN // vector = A/B
-	DivNV // vector = B/A
 
-	Sqrt        // vector = √A
-	Abs         // vector = |A|
-	Sign        // vector = sign of A: −1, 0 or 1
-	NotNegative // vector = 1 where A ≥ 0, else 0
-	Relu        // vector = max(A, 0)
+	Abs  // vector = |A|
+	Sign // vector = sign of A: −1, 0 or 1
+	Relu // vector = max(A, 0)
 
 	RowSum // number = Σ A over a row of a vector
 
-	Add   // number = A + B, with numbers A and B
-	Sub   // number = A − B
-	Mul   // number = A·B
-	Div   // number = A/B
+	Mul   // number = A·B, with numbers A and B
 	Ratio // number = ClampedRatio(A, B)
 
 	Store      // the row's stored value Dst = number A
@@ -185,17 +176,10 @@ const (
 	ScaleCodes // row of the codes = number A times the row
 )
 
-// Arithmetic applies Add, Sub, Mul, Div or Ratio to two numbers.
+// Arithmetic applies Mul or Ratio to two numbers.
 func (o Op) Arithmetic(a, b float64) float64 {
-	switch o {
-	case Add:
-		return a + b
-	case Sub:
-		return a - b
-	case Mul:
+	if o == Mul {
 		return a * b
-	case Div:
-		return a / b
 	}
 	return graph.ClampedRatio(a, b)
 }

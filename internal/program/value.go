@@ -46,7 +46,7 @@ func (v *value) constantFactor() (c float64, x *value) {
 	return 1, v
 }
 
-// values constructs values in simplest form. A constructor inspects only its arguments, which are simplified.
+// values constructs values in the simplest form that the programs need. A constructor inspects only its arguments, which are simplified.
 // Constant factors move to the front of products and sums, where they merge.
 type values struct {
 	shared map[string]*value
@@ -108,21 +108,12 @@ func (s values) sub(a, b *value) *value { return s.sum2(a, b, -1) }
 
 // sum2 returns a + sign·b, where sign is 1 or −1.
 func (s values) sum2(a, b *value, sign float64) *value {
-	zero := s.constant(0)
 	ca, x := a.constantFactor()
 	cb, y := b.constantFactor()
 	cb *= sign
 	switch {
-	case a.op == opConst && b.op == opConst:
-		return s.constant(a.constant + sign*b.constant)
-	case a == zero:
-		return s.scaled(sign, b)
-	case b == zero:
+	case b == s.constant(0):
 		return a
-	case x == y:
-		return s.scaled(ca+cb, x)
-	case a.op == opAdd && b == a.args[1]: // occurs in derivatives of squares
-		return s.add(a.args[0], s.scaled(1+sign, b))
 	case ca == cb:
 		return s.scaled(ca, s.node(opAdd, x, y))
 	case ca == -cb && ca > 0:
@@ -146,8 +137,6 @@ func (s values) mul(a, b *value) *value {
 		return s.scaled(c*x.constant, y)
 	case y.op == opConst:
 		return s.scaled(c*y.constant, x)
-	case x == y:
-		return s.scaled(c, s.node(opSquare, x))
 	case x.op == opNotNegative:
 		x, y = y, x
 	}
@@ -169,9 +158,6 @@ func (s values) mul(a, b *value) *value {
 func (s values) div(a, b *value) *value {
 	ca, x := a.constantFactor()
 	cb, y := b.constantFactor()
-	if y.op == opConst {
-		return s.scaled(ca/(cb*y.constant), x)
-	}
 	return s.scaled(ca/cb, s.node(opDiv, x, y))
 }
 
@@ -191,7 +177,6 @@ var folded = map[valueOp]func(c float64) float64{
 	opSquare: func(c float64) float64 { return c * c },
 	opSqrt:   math.Sqrt,
 	opAbs:    math.Abs,
-	opRelu:   func(c float64) float64 { return max(c, 0) },
 }
 
 // unary moves the constant factor of the argument to the front if the operation allows it.

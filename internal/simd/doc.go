@@ -11,7 +11,7 @@
 // generic is plain Go, runs on every processor and defines the results (generic.go).
 // AVX2 and AVX-512 are generated: "go generate" runs _generate, which writes
 // kernels_amd64.s. NEON is written by hand (kernels_arm64.s), for some of the loops; the
-// others are plain Go. Declarations of assembly copy their doc comments from generic.go.
+// others are plain Go. The doc comments in generic.go describe the assembly, too.
 // The levels avx512vnni and dotprod differ from avx512 and neon only in products of 8-bit
 // integers, for which processors have special instructions. All levels of a processor except
 // generic give the same bits in encoding and in online learning.

@@ -4,458 +4,222 @@
 
 package simd
 
-// productAVX2 adds a tile of a product to dst. For i < rows and j < columns, where
-// the level determines rows and columns:
-//
-//	dst[i·dstRow+j] += Σ_k a[i·aRow+k·aColumn] · b[k·bRow+j]        for k < n
-//
-// n > 0. The loop also prefetches sRows rows of s and of q into level 2. A row is as wide
-// as the tile, in float32, and rows start sRow bytes apart. The argument every is the
-// number of terms between two prefetches, because prefetching all rows at once would delay
-// the loads of b. If sRows is 0, s and q may be nil; otherwise every > 0.
+// productAVX2 is productGeneric in assembly.
 //
 //go:noescape
 func productAVX2(dst *float32, dstRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, s *byte, q *byte, sRow int, sRows int, every int)
 
-// averageAVX2 computes a step of dual averaging. For j < len(p):
-//
-//	s[j] += gradient·p[j]
-//	q[j] += square·p[j]²
-//	u = |s[j]| − threshold
-//	a = 0 if u ≤ 0, else −sgn(s[j])·rate·u/√(q[j]+ε)
-//	a = max(a, floor)
-//	if a ≠ 0: append column+j to index, a to value
-//
-// It returns the number of appended elements. index and value have [Width] elements
-// more than p; the elements after the appended ones are undefined.
+// averageAVX2 is averageGeneric in assembly.
 //
 //go:noescape
 func averageAVX2(index []int32, value []float32, p []float32, s []float32, q []float32, column int32, gradient float32, square float32, threshold float32, rate float32, floor float32) (n int)
 
-// decodeAVX2 adds the product of a sparse code and a matrix to dst. For n = 0, 1,
-// … while n < len(index) and index[n] < end:
-//
-//	dst[j] += value[n] · d[index[n]·dim+j]        for j < len(dst)
-//
-// It returns the final n. index increases; len(dst) is a positive multiple of [Width].
+// decodeAVX2 is decodeGeneric in assembly.
 //
 //go:noescape
 func decodeAVX2(dst []float32, index []int32, value []float32, d []float32, dim int, end int32) (n int)
 
-// moveAtomAVX2 updates an atom d by a step of AdaGrad. h is the atom's row of H, the
-// sums of squared gradients, and p its row of P, the steps. m is the product of the
-// atom's codes with the residuals of some words, and n the product of their squares. The
-// loop adds the words in index, with codes in value and residuals in rows of r. For
-// j < len(h):
-//
-//	x = value[i] · r[index[i]·dim+j]        for i < len(index)
-//	M = m[j] + Σ x, N = n[j] + Σ x²
-//	h[j] += max(c0·N + d[j]·(c1·M + c2·d[j]), 0)
-//	p[j] = (c3·d[j] + c4·M)/√(h[j]+ε)
-//	d[j] += step·p[j]
-//
-// len(h) is a multiple of [Width]. The loop prefetches h, p and d of the next atom, at a
-// distance of dim.
+// moveAtomAVX2 is moveAtomGeneric in assembly.
 //
 //go:noescape
 func moveAtomAVX2(h []float32, p []float32, d []float32, m []float32, n []float32, index []int32, value []float32, r []float32, dim int, c0 float32, c1 float32, c2 float32, c3 float32, c4 float32, epsilon float32, step float32)
 
-// combineAVX2 computes a linear combination of two vectors:
-//
-//	dst[i] = c·a[i] + d·b[i]
-//
-// dst may be a or b.
+// combineAVX2 is combineGeneric in assembly.
 //
 //go:noescape
 func combineAVX2(dst []float32, c float32, a []float32, d float32, b []float32)
 
-// addConstAVX2 adds a number:
-//
-//	dst[i] = a[i] + c
-//
-// dst may be a.
+// addConstAVX2 is addConstGeneric in assembly.
 //
 //go:noescape
 func addConstAVX2(dst []float32, a []float32, c float32)
 
-// scaleAVX2 multiplies by a number:
-//
-//	dst[i] = c·a[i]
-//
-// dst may be a.
+// scaleAVX2 is scaleGeneric in assembly.
 //
 //go:noescape
 func scaleAVX2(dst []float32, a []float32, c float32)
 
-// mulAVX2 multiplies two vectors element by element:
-//
-//	dst[i] = a[i]·b[i]
-//
-// dst may be a or b.
+// mulAVX2 is mulGeneric in assembly.
 //
 //go:noescape
 func mulAVX2(dst []float32, a []float32, b []float32)
 
-// divSqrtAVX2 divides by square roots:
-//
-//	dst[i] = a[i]/√b[i]
-//
-// dst may be a or b.
+// divSqrtAVX2 is divSqrtGeneric in assembly.
 //
 //go:noescape
 func divSqrtAVX2(dst []float32, a []float32, b []float32)
 
-// reluAVX2 replaces negative elements by 0. A NaN remains a NaN.
-//
-//	dst[i] = max(a[i], 0)
-//
-// dst may be a.
+// reluAVX2 is reluGeneric in assembly.
 //
 //go:noescape
 func reluAVX2(dst []float32, a []float32)
 
-// sumAVX2 returns Σ a[i], added in float64.
+// sumAVX2 is sumGeneric in assembly.
 //
 //go:noescape
 func sumAVX2(a []float32) (total float64)
 
-// peakAVX2 computes a tile without loads, to measure peak flops. For each of the
-// tile's rows × columns elements x, in registers:
-//
-//	x += y·y        n times, n > 0
+// peakAVX2 is peakGeneric in assembly.
 //
 //go:noescape
 func peakAVX2(n int)
 
-// dotsAVX2 multiplies a residual with the atoms of a code. For n = 0, 1, … while
-// n < len(index) and index[n] < end:
-//
-//	p[n] = Σ_j r[j] · d[index[n]·dim+j]        for j < len(r)
-//
-// It returns the final n. index increases; len(r) is a multiple of [Width].
+// dotsAVX2 is dotsGeneric in assembly.
 //
 //go:noescape
 func dotsAVX2(p []float32, index []int32, r []float32, d []float32, dim int, end int32) (n int)
 
-// axpyAVX2 adds a multiple of g to c, in float64:
-//
-//	c[j] += x·g[j]        for j < len(c), a multiple of [Width]
+// axpyAVX2 is axpyGeneric in assembly.
 //
 //go:noescape
 func axpyAVX2(c []float64, x float64, g []float32)
 
-// residualAVX2 subtracts a decoded code from a row:
-//
-//	r[j] = y[j] − unit·float32(o[j])        for j < len(r), a multiple of [Width]
-//
-// It returns the largest |r[j]|. The multiplication by unit, a power of two, is exact.
+// residualAVX2 is residualGeneric in assembly.
 //
 //go:noescape
 func residualAVX2(r []float32, y []float32, o []int32, unit float32) (largest float32)
 
-// quantiseAVX2 rounds to 8-bit integers:
-//
-//	dst[j] = round(scale·x[j]) + offset        for j < len(x), a multiple of [Width]
-//
-// The products, rounded to float32, are between −64 and 64. Ties round to even. An offset of
-// 64 makes the bytes unsigned.
+// quantiseAVX2 is quantiseGeneric in assembly.
 //
 //go:noescape
 func quantiseAVX2(dst []int8, x []float32, scale float32, offset int8)
 
-// candidatesAVX2 finds the atoms that enter a code. For j < len(sums), a multiple of [Width]:
-//
-//	x = float32(sums[j])·scale[j]
-//	if bit j%8 of members[j/8] is 0 and |max(x, floor)| > limit: append column+j to index, x to p
-//
-// It returns the number of appended elements. index and p have [Width] elements more than
-// sums; the elements after the appended ones are undefined. floor is 0 or −∞, and limit ≥ 0.
+// candidatesAVX2 is candidatesGeneric in assembly.
 //
 //go:noescape
 func candidatesAVX2(index []int32, p []float32, sums []int32, scale []float32, members []byte, column int32, limit float32, floor float32) (n int)
 
-// advanceAVX2 computes a step of FISTA for the atoms of a list: b holds their codes, z the
-// extrapolated codes and p the products of the residual with the atoms. For i < len(p):
-//
-//	u = z[i] + step·p[i]
-//	x = max(sgn(u)·max(|u| − threshold, 0), floor)
-//	if b[i] = 0 and enter = 0: x = 0
-//	z[i] = x + momentum·(x − b[i])
-//	b[i] = x
-//	q = round(min(max(scale·(z[i]·v[i]), −127), 127))
-//	if q ≠ 0: append index[i] to active, q to bytes
-//
-// It returns the number of appended elements, and the largest |z[i]·v[i]|. Each operation is
-// rounded to float32; the sign of a zero is undefined. active and bytes have [Width] elements
-// more than p; the elements after the appended ones are undefined. len(p) is a multiple of
-// [Width].
+// advanceAVX2 is advanceGeneric in assembly.
 //
 //go:noescape
 func advanceAVX2(active []int32, bytes []int8, index []int32, p []float32, z []float32, b []float32, v []float32, step float32, threshold float32, floor float32, momentum float32, scale float32, enter uint32) (n int, largest float32)
 
-// decodeBytesAVX2 multiplies a sparse code with a matrix. For j < len(out):
-//
-//	out[j] = Σ_i z[i]·d[index[i]·len(out)+j]        for i < len(index)
-//
-// The elements of d are −63 to 63, and z is −127 to 127. len(out) is a positive multiple of
-// [ByteWidth], and len(index) of 4.
+// decodeBytesAVX2 is decodeBytesGeneric in assembly.
 //
 //go:noescape
 func decodeBytesAVX2(out []int32, index []int32, z []int8, d []int8)
 
-// productBytesAVX2 computes a tile of a product. For i < rows and j < columns, where the
-// level determines rows and columns:
-//
-//	dst[i·dstRow+j] = start[j] + Σ_k a[i·aRow+k]·b[(k/4·columns+j)·4+k%4]        for k < 4n
-//
-// n is even and positive. The bytes of b are signed, −63 to 63. The bytes of a are signed, −64
-// to 64; at levels with an offset of 64 they are unsigned, 0 to 128. The sum of four products
-// therefore fits in 16 bits.
+// productBytesAVX2 is productBytesGeneric in assembly.
 //
 //go:noescape
 func productBytesAVX2(dst *int32, dstRow int, a *int8, aRow int, b *int8, start *int32, n int)
 
-// peakBytesAVX2 computes a tile of productBytesGeneric without loads, n groups of 4 terms
-// from registers, to measure its peak. n is even and positive.
+// peakBytesAVX2 is peakBytesGeneric in assembly.
 //
 //go:noescape
 func peakBytesAVX2(n int)
 
-// dotsBytesAVX2 multiplies a residual with the atoms of a list. For i < len(index) and
-// k = index[i]:
-//
-//	p[i] = float32(start[k] + Σ_j r[j]·d[k·len(r)+j])·scale[k]        for j < len(r)
-//
-// Bytes are as in productBytesGeneric, with r in place of a. len(r) is a positive multiple of
-// [ByteWidth], and len(index) of 4.
+// dotsBytesAVX2 is dotsBytesGeneric in assembly.
 //
 //go:noescape
 func dotsBytesAVX2(p []float32, index []int32, r []int8, d []int8, start []int32, scale []float32)
 
-// productAVX512 adds a tile of a product to dst. For i < rows and j < columns, where
-// the level determines rows and columns:
-//
-//	dst[i·dstRow+j] += Σ_k a[i·aRow+k·aColumn] · b[k·bRow+j]        for k < n
-//
-// n > 0. The loop also prefetches sRows rows of s and of q into level 2. A row is as wide
-// as the tile, in float32, and rows start sRow bytes apart. The argument every is the
-// number of terms between two prefetches, because prefetching all rows at once would delay
-// the loads of b. If sRows is 0, s and q may be nil; otherwise every > 0.
+// productAVX512 is productGeneric in assembly.
 //
 //go:noescape
 func productAVX512(dst *float32, dstRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, s *byte, q *byte, sRow int, sRows int, every int)
 
-// averageAVX512 computes a step of dual averaging. For j < len(p):
-//
-//	s[j] += gradient·p[j]
-//	q[j] += square·p[j]²
-//	u = |s[j]| − threshold
-//	a = 0 if u ≤ 0, else −sgn(s[j])·rate·u/√(q[j]+ε)
-//	a = max(a, floor)
-//	if a ≠ 0: append column+j to index, a to value
-//
-// It returns the number of appended elements. index and value have [Width] elements
-// more than p; the elements after the appended ones are undefined.
+// averageAVX512 is averageGeneric in assembly.
 //
 //go:noescape
 func averageAVX512(index []int32, value []float32, p []float32, s []float32, q []float32, column int32, gradient float32, square float32, threshold float32, rate float32, floor float32) (n int)
 
-// decodeAVX512 adds the product of a sparse code and a matrix to dst. For n = 0, 1,
-// … while n < len(index) and index[n] < end:
-//
-//	dst[j] += value[n] · d[index[n]·dim+j]        for j < len(dst)
-//
-// It returns the final n. index increases; len(dst) is a positive multiple of [Width].
+// decodeAVX512 is decodeGeneric in assembly.
 //
 //go:noescape
 func decodeAVX512(dst []float32, index []int32, value []float32, d []float32, dim int, end int32) (n int)
 
-// moveAtomAVX512 updates an atom d by a step of AdaGrad. h is the atom's row of H, the
-// sums of squared gradients, and p its row of P, the steps. m is the product of the
-// atom's codes with the residuals of some words, and n the product of their squares. The
-// loop adds the words in index, with codes in value and residuals in rows of r. For
-// j < len(h):
-//
-//	x = value[i] · r[index[i]·dim+j]        for i < len(index)
-//	M = m[j] + Σ x, N = n[j] + Σ x²
-//	h[j] += max(c0·N + d[j]·(c1·M + c2·d[j]), 0)
-//	p[j] = (c3·d[j] + c4·M)/√(h[j]+ε)
-//	d[j] += step·p[j]
-//
-// len(h) is a multiple of [Width]. The loop prefetches h, p and d of the next atom, at a
-// distance of dim.
+// moveAtomAVX512 is moveAtomGeneric in assembly.
 //
 //go:noescape
 func moveAtomAVX512(h []float32, p []float32, d []float32, m []float32, n []float32, index []int32, value []float32, r []float32, dim int, c0 float32, c1 float32, c2 float32, c3 float32, c4 float32, epsilon float32, step float32)
 
-// combineAVX512 computes a linear combination of two vectors:
-//
-//	dst[i] = c·a[i] + d·b[i]
-//
-// dst may be a or b.
+// combineAVX512 is combineGeneric in assembly.
 //
 //go:noescape
 func combineAVX512(dst []float32, c float32, a []float32, d float32, b []float32)
 
-// addConstAVX512 adds a number:
-//
-//	dst[i] = a[i] + c
-//
-// dst may be a.
+// addConstAVX512 is addConstGeneric in assembly.
 //
 //go:noescape
 func addConstAVX512(dst []float32, a []float32, c float32)
 
-// scaleAVX512 multiplies by a number:
-//
-//	dst[i] = c·a[i]
-//
-// dst may be a.
+// scaleAVX512 is scaleGeneric in assembly.
 //
 //go:noescape
 func scaleAVX512(dst []float32, a []float32, c float32)
 
-// mulAVX512 multiplies two vectors element by element:
-//
-//	dst[i] = a[i]·b[i]
-//
-// dst may be a or b.
+// mulAVX512 is mulGeneric in assembly.
 //
 //go:noescape
 func mulAVX512(dst []float32, a []float32, b []float32)
 
-// divSqrtAVX512 divides by square roots:
-//
-//	dst[i] = a[i]/√b[i]
-//
-// dst may be a or b.
+// divSqrtAVX512 is divSqrtGeneric in assembly.
 //
 //go:noescape
 func divSqrtAVX512(dst []float32, a []float32, b []float32)
 
-// reluAVX512 replaces negative elements by 0. A NaN remains a NaN.
-//
-//	dst[i] = max(a[i], 0)
-//
-// dst may be a.
+// reluAVX512 is reluGeneric in assembly.
 //
 //go:noescape
 func reluAVX512(dst []float32, a []float32)
 
-// sumAVX512 returns Σ a[i], added in float64.
+// sumAVX512 is sumGeneric in assembly.
 //
 //go:noescape
 func sumAVX512(a []float32) (total float64)
 
-// peakAVX512 computes a tile without loads, to measure peak flops. For each of the
-// tile's rows × columns elements x, in registers:
-//
-//	x += y·y        n times, n > 0
+// peakAVX512 is peakGeneric in assembly.
 //
 //go:noescape
 func peakAVX512(n int)
 
-// dotsAVX512 multiplies a residual with the atoms of a code. For n = 0, 1, … while
-// n < len(index) and index[n] < end:
-//
-//	p[n] = Σ_j r[j] · d[index[n]·dim+j]        for j < len(r)
-//
-// It returns the final n. index increases; len(r) is a multiple of [Width].
+// dotsAVX512 is dotsGeneric in assembly.
 //
 //go:noescape
 func dotsAVX512(p []float32, index []int32, r []float32, d []float32, dim int, end int32) (n int)
 
-// axpyAVX512 adds a multiple of g to c, in float64:
-//
-//	c[j] += x·g[j]        for j < len(c), a multiple of [Width]
+// axpyAVX512 is axpyGeneric in assembly.
 //
 //go:noescape
 func axpyAVX512(c []float64, x float64, g []float32)
 
-// residualAVX512 subtracts a decoded code from a row:
-//
-//	r[j] = y[j] − unit·float32(o[j])        for j < len(r), a multiple of [Width]
-//
-// It returns the largest |r[j]|. The multiplication by unit, a power of two, is exact.
+// residualAVX512 is residualGeneric in assembly.
 //
 //go:noescape
 func residualAVX512(r []float32, y []float32, o []int32, unit float32) (largest float32)
 
-// quantiseAVX512 rounds to 8-bit integers:
-//
-//	dst[j] = round(scale·x[j]) + offset        for j < len(x), a multiple of [Width]
-//
-// The products, rounded to float32, are between −64 and 64. Ties round to even. An offset of
-// 64 makes the bytes unsigned.
+// quantiseAVX512 is quantiseGeneric in assembly.
 //
 //go:noescape
 func quantiseAVX512(dst []int8, x []float32, scale float32, offset int8)
 
-// candidatesAVX512 finds the atoms that enter a code. For j < len(sums), a multiple of [Width]:
-//
-//	x = float32(sums[j])·scale[j]
-//	if bit j%8 of members[j/8] is 0 and |max(x, floor)| > limit: append column+j to index, x to p
-//
-// It returns the number of appended elements. index and p have [Width] elements more than
-// sums; the elements after the appended ones are undefined. floor is 0 or −∞, and limit ≥ 0.
+// candidatesAVX512 is candidatesGeneric in assembly.
 //
 //go:noescape
 func candidatesAVX512(index []int32, p []float32, sums []int32, scale []float32, members []byte, column int32, limit float32, floor float32) (n int)
 
-// advanceAVX512 computes a step of FISTA for the atoms of a list: b holds their codes, z the
-// extrapolated codes and p the products of the residual with the atoms. For i < len(p):
-//
-//	u = z[i] + step·p[i]
-//	x = max(sgn(u)·max(|u| − threshold, 0), floor)
-//	if b[i] = 0 and enter = 0: x = 0
-//	z[i] = x + momentum·(x − b[i])
-//	b[i] = x
-//	q = round(min(max(scale·(z[i]·v[i]), −127), 127))
-//	if q ≠ 0: append index[i] to active, q to bytes
-//
-// It returns the number of appended elements, and the largest |z[i]·v[i]|. Each operation is
-// rounded to float32; the sign of a zero is undefined. active and bytes have [Width] elements
-// more than p; the elements after the appended ones are undefined. len(p) is a multiple of
-// [Width].
+// advanceAVX512 is advanceGeneric in assembly.
 //
 //go:noescape
 func advanceAVX512(active []int32, bytes []int8, index []int32, p []float32, z []float32, b []float32, v []float32, step float32, threshold float32, floor float32, momentum float32, scale float32, enter uint32) (n int, largest float32)
 
-// decodeBytesVNNI multiplies a sparse code with a matrix. For j < len(out):
-//
-//	out[j] = Σ_i z[i]·d[index[i]·len(out)+j]        for i < len(index)
-//
-// The elements of d are −63 to 63, and z is −127 to 127. len(out) is a positive multiple of
-// [ByteWidth], and len(index) of 4.
+// decodeBytesVNNI is decodeBytesGeneric in assembly.
 //
 //go:noescape
 func decodeBytesVNNI(out []int32, index []int32, z []int8, d []int8)
 
-// productBytesVNNI computes a tile of a product. For i < rows and j < columns, where the
-// level determines rows and columns:
-//
-//	dst[i·dstRow+j] = start[j] + Σ_k a[i·aRow+k]·b[(k/4·columns+j)·4+k%4]        for k < 4n
-//
-// n is even and positive. The bytes of b are signed, −63 to 63. The bytes of a are signed, −64
-// to 64; at levels with an offset of 64 they are unsigned, 0 to 128. The sum of four products
-// therefore fits in 16 bits.
+// productBytesVNNI is productBytesGeneric in assembly.
 //
 //go:noescape
 func productBytesVNNI(dst *int32, dstRow int, a *int8, aRow int, b *int8, start *int32, n int)
 
-// peakBytesVNNI computes a tile of productBytesGeneric without loads, n groups of 4 terms
-// from registers, to measure its peak. n is even and positive.
+// peakBytesVNNI is peakBytesGeneric in assembly.
 //
 //go:noescape
 func peakBytesVNNI(n int)
 
-// dotsBytesVNNI multiplies a residual with the atoms of a list. For i < len(index) and
-// k = index[i]:
-//
-//	p[i] = float32(start[k] + Σ_j r[j]·d[k·len(r)+j])·scale[k]        for j < len(r)
-//
-// Bytes are as in productBytesGeneric, with r in place of a. len(r) is a positive multiple of
-// [ByteWidth], and len(index) of 4.
+// dotsBytesVNNI is dotsBytesGeneric in assembly.
 //
 //go:noescape
 func dotsBytesVNNI(p []float32, index []int32, r []int8, d []int8, start []int32, scale []float32)

@@ -4,196 +4,87 @@
 
 package simd
 
-// productNEON adds a tile of a product to dst. For i < rows and j < columns, where
-// the level determines rows and columns:
-//
-//	dst[i·dstRow+j] += Σ_k a[i·aRow+k·aColumn] · b[k·bRow+j]        for k < n
-//
-// n > 0. The loop also prefetches sRows rows of s and of q into level 2. A row is as wide
-// as the tile, in float32, and rows start sRow bytes apart. The argument every is the
-// number of terms between two prefetches, because prefetching all rows at once would delay
-// the loads of b. If sRows is 0, s and q may be nil; otherwise every > 0.
+// productNEON is productGeneric in assembly.
 //
 //go:noescape
 func productNEON(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *float32, bRow, n int, s, q *byte, sRow, sRows, every int)
 
-// averageNEON computes a step of dual averaging. For j < len(p):
-//
-//	s[j] += gradient·p[j]
-//	q[j] += square·p[j]²
-//	u = |s[j]| − threshold
-//	a = 0 if u ≤ 0, else −sgn(s[j])·rate·u/√(q[j]+ε)
-//	a = max(a, floor)
-//	if a ≠ 0: append column+j to index, a to value
-//
-// It returns the number of appended elements. index and value have [Width] elements
-// more than p; the elements after the appended ones are undefined.
-//
-// len(p) is a multiple of 4.
+// averageNEON is averageGeneric in assembly. len(p) is a multiple of 4.
 //
 //go:noescape
 func averageNEON(index []int32, value, p, s, q []float32, column int32, gradient, square, threshold, rate, floor float32) (n int)
 
-// decodeNEON adds the product of a sparse code and a matrix to dst. For n = 0, 1,
-// … while n < len(index) and index[n] < end:
-//
-//	dst[j] += value[n] · d[index[n]·dim+j]        for j < len(dst)
-//
-// It returns the final n. index increases; len(dst) is a positive multiple of [Width].
+// decodeNEON is decodeGeneric in assembly.
 //
 //go:noescape
 func decodeNEON(dst []float32, index []int32, value, d []float32, dim int, end int32) (n int)
 
-// moveAtomNEON updates an atom d by a step of AdaGrad. h is the atom's row of H, the
-// sums of squared gradients, and p its row of P, the steps. m is the product of the
-// atom's codes with the residuals of some words, and n the product of their squares. The
-// loop adds the words in index, with codes in value and residuals in rows of r. For
-// j < len(h):
-//
-//	x = value[i] · r[index[i]·dim+j]        for i < len(index)
-//	M = m[j] + Σ x, N = n[j] + Σ x²
-//	h[j] += max(c0·N + d[j]·(c1·M + c2·d[j]), 0)
-//	p[j] = (c3·d[j] + c4·M)/√(h[j]+ε)
-//	d[j] += step·p[j]
-//
-// len(h) is a multiple of [Width]. The loop prefetches h, p and d of the next atom, at a
-// distance of dim.
+// moveAtomNEON is moveAtomGeneric in assembly.
 //
 //go:noescape
 func moveAtomNEON(h, p, d, m, n []float32, index []int32, value, r []float32, dim int, c0, c1, c2, c3, c4, epsilon, step float32)
 
-// combineNEON computes a linear combination of two vectors:
-//
-//	dst[i] = c·a[i] + d·b[i]
-//
-// dst may be a or b.
-//
-// len(dst) is a multiple of 4.
+// combineNEON is combineGeneric in assembly. len(dst) is a multiple of 4.
 //
 //go:noescape
 func combineNEON(dst []float32, c float32, a []float32, d float32, b []float32)
 
-// peakNEON computes a tile without loads, to measure peak flops. For each of the
-// tile's rows × columns elements x, in registers:
-//
-//	x += y·y        n times, n > 0
+// peakNEON is peakGeneric in assembly.
 //
 //go:noescape
 func peakNEON(n int)
 
-// decodeBytesNEON multiplies a sparse code with a matrix. For j < len(out):
-//
-//	out[j] = Σ_i z[i]·d[index[i]·len(out)+j]        for i < len(index)
-//
-// The elements of d are −63 to 63, and z is −127 to 127. len(out) is a positive multiple of
-// [ByteWidth], and len(index) of 4.
+// decodeBytesNEON is decodeBytesGeneric in assembly.
 //
 //go:noescape
 func decodeBytesNEON(out []int32, index []int32, z, d []int8)
 
-// residualNEON subtracts a decoded code from a row:
-//
-//	r[j] = y[j] − unit·float32(o[j])        for j < len(r), a multiple of [Width]
-//
-// It returns the largest |r[j]|. The multiplication by unit, a power of two, is exact.
+// residualNEON is residualGeneric in assembly.
 //
 //go:noescape
 func residualNEON(r, y []float32, o []int32, unit float32) (largest float32)
 
-// quantiseNEON rounds to 8-bit integers:
-//
-//	dst[j] = round(scale·x[j]) + offset        for j < len(x), a multiple of [Width]
-//
-// The products, rounded to float32, are between −64 and 64. Ties round to even. An offset of
-// 64 makes the bytes unsigned.
+// quantiseNEON is quantiseGeneric in assembly.
 //
 //go:noescape
 func quantiseNEON(dst []int8, x []float32, scale float32, offset int8)
 
-// candidatesNEON finds the atoms that enter a code. For j < len(sums), a multiple of [Width]:
-//
-//	x = float32(sums[j])·scale[j]
-//	if bit j%8 of members[j/8] is 0 and |max(x, floor)| > limit: append column+j to index, x to p
-//
-// It returns the number of appended elements. index and p have [Width] elements more than
-// sums; the elements after the appended ones are undefined. floor is 0 or −∞, and limit ≥ 0.
+// candidatesNEON is candidatesGeneric in assembly.
 //
 //go:noescape
 func candidatesNEON(index []int32, p []float32, sums []int32, scale []float32, members []byte, column int32, limit, floor float32) (n int)
 
-// advanceNEON computes a step of FISTA for the atoms of a list: b holds their codes, z the
-// extrapolated codes and p the products of the residual with the atoms. For i < len(p):
-//
-//	u = z[i] + step·p[i]
-//	x = max(sgn(u)·max(|u| − threshold, 0), floor)
-//	if b[i] = 0 and enter = 0: x = 0
-//	z[i] = x + momentum·(x − b[i])
-//	b[i] = x
-//	q = round(min(max(scale·(z[i]·v[i]), −127), 127))
-//	if q ≠ 0: append index[i] to active, q to bytes
-//
-// It returns the number of appended elements, and the largest |z[i]·v[i]|. Each operation is
-// rounded to float32; the sign of a zero is undefined. active and bytes have [Width] elements
-// more than p; the elements after the appended ones are undefined. len(p) is a multiple of
-// [Width].
+// advanceNEON is advanceGeneric in assembly.
 //
 //go:noescape
 func advanceNEON(active []int32, bytes []int8, index []int32, p, z, b, v []float32, step, threshold, floor, momentum, scale float32, enter uint32) (n int, largest float32)
 
-// productBytesNEON computes a tile of a product. For i < rows and j < columns, where the
-// level determines rows and columns:
-//
-//	dst[i·dstRow+j] = start[j] + Σ_k a[i·aRow+k]·b[(k/4·columns+j)·4+k%4]        for k < 4n
-//
-// n is even and positive. The bytes of b are signed, −63 to 63. The bytes of a are signed, −64
-// to 64; at levels with an offset of 64 they are unsigned, 0 to 128. The sum of four products
-// therefore fits in 16 bits.
+// productBytesNEON is productBytesGeneric in assembly.
 //
 //go:noescape
 func productBytesNEON(dst *int32, dstRow int, a *int8, aRow int, b *int8, start *int32, n int)
 
-// peakBytesNEON computes a tile of productBytesGeneric without loads, n groups of 4 terms
-// from registers, to measure its peak. n is even and positive.
+// peakBytesNEON is peakBytesGeneric in assembly.
 //
 //go:noescape
 func peakBytesNEON(n int)
 
-// dotsBytesNEON multiplies a residual with the atoms of a list. For i < len(index) and
-// k = index[i]:
-//
-//	p[i] = float32(start[k] + Σ_j r[j]·d[k·len(r)+j])·scale[k]        for j < len(r)
-//
-// Bytes are as in productBytesGeneric, with r in place of a. len(r) is a positive multiple of
-// [ByteWidth], and len(index) of 4.
+// dotsBytesNEON is dotsBytesGeneric in assembly.
 //
 //go:noescape
 func dotsBytesNEON(p []float32, index []int32, r, d []int8, start []int32, scale []float32)
 
-// productBytesSDOT computes a tile of a product. For i < rows and j < columns, where the
-// level determines rows and columns:
-//
-//	dst[i·dstRow+j] = start[j] + Σ_k a[i·aRow+k]·b[(k/4·columns+j)·4+k%4]        for k < 4n
-//
-// n is even and positive. The bytes of b are signed, −63 to 63. The bytes of a are signed, −64
-// to 64; at levels with an offset of 64 they are unsigned, 0 to 128. The sum of four products
-// therefore fits in 16 bits.
+// productBytesSDOT is productBytesGeneric in assembly.
 //
 //go:noescape
 func productBytesSDOT(dst *int32, dstRow int, a *int8, aRow int, b *int8, start *int32, n int)
 
-// peakBytesSDOT computes a tile of productBytesGeneric without loads, n groups of 4 terms
-// from registers, to measure its peak. n is even and positive.
+// peakBytesSDOT is peakBytesGeneric in assembly.
 //
 //go:noescape
 func peakBytesSDOT(n int)
 
-// dotsBytesSDOT multiplies a residual with the atoms of a list. For i < len(index) and
-// k = index[i]:
-//
-//	p[i] = float32(start[k] + Σ_j r[j]·d[k·len(r)+j])·scale[k]        for j < len(r)
-//
-// Bytes are as in productBytesGeneric, with r in place of a. len(r) is a positive multiple of
-// [ByteWidth], and len(index) of 4.
+// dotsBytesSDOT is dotsBytesGeneric in assembly.
 //
 //go:noescape
 func dotsBytesSDOT(p []float32, index []int32, r, d []int8, start []int32, scale []float32)

@@ -127,10 +127,9 @@ func TestMalformedData(t *testing.T) {
 		{"NP", "np-bracketing/dataset.txt", "Fold_id\n0\ta-n_b-n_c-n\tL\n", ": want fold 0 and two or more others"},
 	} {
 		path := filepath.Join(dir, filepath.FromSlash(tt.file))
-		original, err := os.ReadFile(path)
-		testonly.Must(t, err)
+		original := testonly.ReadFile(t, path)
 		testonly.Must(t, os.WriteFile(path, []byte(tt.content), 0o666))
-		_, err = ReadTask(tt.task, dir)
+		_, err := ReadTask(tt.task, dir)
 		if err == nil {
 			t.Fatalf("%s with %q in %s is read", tt.task, tt.content, tt.file)
 		}
@@ -149,42 +148,12 @@ func TestMalformedData(t *testing.T) {
 	}
 }
 
-func TestLabelled(t *testing.T) {
-	dir, x := evaltest.Write(t)
-	var parts [3]strings.Builder
-	for i, word := range x.IDs {
-		label := "first half"
-		if i >= x.Len()/2 {
-			label = "second"
-		}
-		parts[i%3].WriteString(label + "\t" + word + " " + word + "\n")
-	}
-	var paths []string
-	for i := range parts {
-		paths = append(paths, filepath.Join(dir, string(rune('a'+i))))
-		testonly.Must(t, os.WriteFile(paths[i], []byte(parts[i].String()), 0o666))
-	}
-	for _, paths := range [][]string{paths[:2], paths} {
-		task, err := ReadLabelled("halves", paths)
-		testonly.Must(t, err)
-		if r := mustEvaluate(t, NewDense("x", x), task)[0]; r.Score < 75 || r.Total != 80*len(paths) {
-			t.Errorf("%+v", r)
-		}
-	}
-	testonly.Must(t, os.WriteFile(paths[0], []byte("first half\ta\nsecond b\n"), 0o666))
-	if _, err := ReadLabelled("halves", paths); err == nil || !strings.HasPrefix(err.Error(), paths[0]+":2: ") {
-		t.Errorf("a line without a tab: %v", err)
-	}
-}
-
 func TestTransforms(t *testing.T) {
 	x := &vectors.Dense{IDs: []string{"a", "b"}, Dim: 3, Data: []float32{-3, 0, 1, 3, -1, 0.5}}
 	// The mean of the positive values is 1.5, of the negative values −2.
 	for name, want := range map[string][]float32{"thresh1": {0, 0, 1, 1, 0, 1}, "thresh2": {-1, 0, 0, 1, 0, 0}} {
 		s := Transforms[name](x)
-		if err := s.Validate(); err != nil {
-			t.Error(err)
-		}
+		testonly.Must(t, s.Validate())
 		got := make([]float32, 6)
 		for i := range s.Rows {
 			index, value := s.Row(i)

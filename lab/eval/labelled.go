@@ -51,19 +51,6 @@ func newTask(name string, split func(seed uint64) split, parts ...*part) (*class
 // A lineParser splits a line into its label and its text, whose tokens are separated by white space.
 type lineParser func(line string) (label, text string, err error)
 
-// ReadLabelled reads a classification task from two files, training and test, or from three,
-// training, development and test. A line is "label<TAB>text". C is chosen on the development texts,
-// or by five-fold cross-validation on the training texts.
-func ReadLabelled(name string, paths []string) (Task, error) {
-	return readLabelled(name, paths, utf8Text, func(line string) (string, string, error) {
-		label, text, tab := strings.Cut(line, "\t")
-		if !tab || label == "" {
-			return "", "", errors.New("want a label, a tab and a text")
-		}
-		return label, text, nil
-	})
-}
-
 // readSentiment reads the binary Stanford Sentiment Treebank, in lines "0 tokens" or "1 tokens".
 func readSentiment(name, dir string) (Task, error) {
 	file := filepath.Join(dir, "sst2", "stsa.binary.")
@@ -92,6 +79,8 @@ func readTREC(name, dir string) (Task, error) {
 	})
 }
 
+// readLabelled reads a classification task from two files, training and test, or from three, training, development and
+// test. C is chosen on the development texts, or by five-fold cross-validation on the training texts.
 func readLabelled(name string, paths []string, decode encoding, parse lineParser) (Task, error) {
 	var parts []*part
 	for _, path := range paths {

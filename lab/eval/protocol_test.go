@@ -244,16 +244,14 @@ func TestFewItems(t *testing.T) {
 		var pairs, texts []string
 		for i := range n {
 			pairs = append(pairs, fmt.Sprintf("a %c %d", 'b'+i%4, i%4))
-			texts = append(texts, "l\ta", "r\tb")
+			texts = append(texts, "L:x a", "R:x b")
 		}
 		writeData(t, dir, "pairs", append(pairs, "a unknown 1")...)
-		writeData(t, dir, "train", texts...)
-		writeData(t, dir, "test", append(texts[:n:n], strings.Repeat("l\tunknown\n", 30)+"r\tunknown")...)
+		writeData(t, dir, "trec/raw.TREC.train", texts...)
+		writeData(t, dir, "trec/raw.TREC.test", append(texts[:n:n], strings.Repeat("L:x unknown\n", 30)+"R:x unknown")...)
 		similarity, err := ReadWordSimilarity("pairs", filepath.Join(dir, "pairs"))
 		testonly.Must(t, err)
-		classification, err := ReadLabelled("texts", []string{filepath.Join(dir, "train"), filepath.Join(dir, "test")})
-		testonly.Must(t, err)
-		for i, r := range mustEvaluate(t, x, similarity, classification) {
+		for i, r := range mustEvaluate(t, x, similarity, readTask(t, "TREC", dir)) {
 			if few := n < 10; math.IsNaN(float64(r.Score)) != few || (r.Note != "") != few {
 				t.Errorf("task %d with %d covered items: %+v", i, n, r)
 			}
@@ -270,16 +268,15 @@ func TestFoldsOfOneLabel(t *testing.T) {
 		lines = append(lines, fmt.Sprintf("%d\ta-n_b-n_c-n\t%c", i%4, "RRLR"[i%4]))
 	}
 	writeData(t, dir, "np-bracketing/dataset.txt", lines...)
-	writeData(t, dir, "train", "yes\ta", "no\ta", "yes\tb")
-	writeData(t, dir, "test", strings.Split(strings.Repeat("yes\ta\nno\tb\n", 10), "\n")...)
-	spam, err := ReadLabelled("spam", []string{filepath.Join(dir, "train"), filepath.Join(dir, "test")})
-	testonly.Must(t, err)
+	train := "trec/raw.TREC.train"
+	writeData(t, dir, train, "YES:x a", "NO:x a", "YES:x b")
+	writeData(t, dir, "trec/raw.TREC.test", strings.Split(strings.Repeat("YES:x a\nNO:x b\n", 10), "\n")...)
 	for _, tt := range []struct {
 		task Task
 		want string
 	}{
 		{readTask(t, "NP", dir), filepath.Join(dir, "np-bracketing", "dataset.txt") + ": with 10 texts held out, all training texts of NP have the label \"R\""},
-		{spam, filepath.Join(dir, "train") + ": with 1 texts held out, all training texts of spam have the label \"yes\""},
+		{readTask(t, "TREC", dir), filepath.Join(dir, train) + ": with 1 texts held out, all training texts of TREC have the label \"YES\""},
 	} {
 		_, err := Run(t.Context(), x, []Task{tt.task}, 1, nil)
 		if _, input := errors.AsType[*vectors.InputError](err); !input || !strings.HasPrefix(err.Error(), tt.want) {
@@ -291,7 +288,6 @@ func TestFoldsOfOneLabel(t *testing.T) {
 func TestNotFinite(t *testing.T) {
 	dir, x := evaltest.Write(t)
 	x.Data[3*x.Dim] = float32(math.Inf(1))
-	if _, err := Run(t.Context(), NewDense("x", x), []Task{readTask(t, "SST", dir)}, 1, nil); err == nil || !strings.Contains(err.Error(), "are not finite") {
-		t.Errorf("an infinite value: %v", err)
-	}
+	_, err := Run(t.Context(), NewDense("x", x), []Task{readTask(t, "SST", dir)}, 1, nil)
+	testonly.ErrorSays(t, "an infinite value", err, "are not finite")
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/xml"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -16,8 +15,7 @@ import (
 // check returns the text of an SVG file, which must be valid XML.
 func check(t *testing.T, path string) string {
 	t.Helper()
-	svg, err := os.ReadFile(path)
-	testonly.Must(t, err)
+	svg := testonly.ReadFile(t, path)
 	for d := xml.NewDecoder(strings.NewReader(string(svg))); ; {
 		if _, err := d.Token(); err == io.EOF {
 			return string(svg)
@@ -63,7 +61,5 @@ func TestSaveHeatMap(t *testing.T) {
 	if !strings.Contains(svg, ">co&lt;lor<") {
 		t.Error("a word is missing")
 	}
-	if err := SaveHeatMap(name, "", 0, []Row{{Name: "zeros"}}); err != nil {
-		t.Error(err)
-	}
+	testonly.Must(t, SaveHeatMap(name, "", 0, []Row{{Name: "zeros"}}))
 }

@@ -69,9 +69,8 @@ func TestSheetFiles(t *testing.T) {
 		s.ID + "\n1\t1\n1\t1\n": ":3: bad or repeated answer",
 		s.ID + "\n1\t6\n":       ":2: bad or repeated answer",
 	} {
-		if _, err := ScoreFiles(path, write(t, table)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: error %v, want %q", table, err, want)
-		}
+		_, err := ScoreFiles(path, write(t, table))
+		testonly.ErrorSays(t, table, err, want)
 	}
 }
 

@@ -136,8 +136,7 @@ func read(t *testing.T, dir string) map[string]string {
 	files := map[string]string{}
 	paths, _ := filepath.Glob(filepath.Join(dir, "*.[a-z]*"))
 	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		testonly.Must(t, err)
+		text := testonly.ReadFile(t, path)
 		files[filepath.Base(path)] = string(text)
 	}
 	return files
@@ -156,8 +155,7 @@ func TestRefusesModels(t *testing.T) {
 	words.X, renamed.IDs = &renamed, slices.Clone(e.X.IDs)
 	renamed.IDs[len(renamed.IDs)-1] = "other"
 	read := func(path string) string {
-		content, err := os.ReadFile(filepath.Join(e.Dir, path))
-		testonly.Must(t, err)
+		content := testonly.ReadFile(t, filepath.Join(e.Dir, path))
 		return string(content)
 	}
 	codes, info := "A-k24-lambda0.1/codes.npz", "A-k24-lambda0.1/model.json"

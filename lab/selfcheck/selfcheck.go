@@ -13,7 +13,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
-	"slices"
 
 	"overcomplete/encode"
 	"overcomplete/internal/backend"
@@ -80,15 +79,19 @@ func Run(ctx context.Context, device, reference backend.Device, s Size) (steps [
 				return steps, fmt.Errorf("%s: %w", step.name, err)
 			}
 		}
-		got, again, want := outputs[0], outputs[1], outputs[2]
-		steps = append(steps, Step{
-			Name:      step.name,
-			Objective: atMostOne(math.Abs(got.objective/want.objective - 1)),
-			Output:    distance(got.values, want.values),
-			Repeats:   got.objective == again.objective && slices.Equal(got.values, again.values) && reflect.DeepEqual(got.codes, again.codes),
-		})
+		steps = append(steps, compare(step.name, outputs[0], outputs[1], outputs[2]))
 	}
 	return steps, nil
+}
+
+// compare returns the result of a step, given its outputs of two runs and the reference's output.
+func compare(name string, got, again, want output) Step {
+	return Step{
+		Name:      name,
+		Objective: atMostOne(math.Abs(got.objective/want.objective - 1)),
+		Output:    distance(got.values, want.values),
+		Repeats:   reflect.DeepEqual(got, again),
+	}
 }
 
 // atMostOne returns min(x, 1), and 1 for a NaN.

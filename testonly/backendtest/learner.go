@@ -28,13 +28,9 @@ type NewLearner func(x []float32, d *model.Dictionary, norm float64, o encode.Op
 func (n NewLearner) open(t *testing.T, p learningProblem, workers int) backend.Learner {
 	t.Helper()
 	l, err := n(p.x, p.dictionary, p.norm, p.options, workers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
+		testonly.Must(t, l.Close())
 	})
 	return l
 }
@@ -241,13 +237,9 @@ func squares(x []float64) (sum float64) {
 func atomsOf(t *testing.T, l backend.Learned) []float32 {
 	t.Helper()
 	atoms, err := l.Dictionary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	squares, err := l.AtomSquares()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	for k, want := range backend.AtomSquares(atoms, len(atoms)/len(squares)) {
 		if got := squares[k]; math.Abs(got-want) > 1e-6*want { // a GPU rounds each square to float32
 			t.Errorf("‖d‖² of atom %d is %v, want %v", k, got, want)
@@ -275,9 +267,7 @@ func learn(t *testing.T, l backend.Learner, batches []backend.Minibatch, anchor,
 	t.Helper()
 	var got, want []int
 	sums, err := l.Learn(t.Context(), batches, anchor, noise, func(n int) { got = append(got, n) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	for _, b := range batches {
 		want = append(want, len(b.Rows))
 	}
@@ -290,12 +280,10 @@ func learn(t *testing.T, l backend.Learner, batches []backend.Minibatch, anchor,
 // saved returns a matrix of a learner's state.
 func saved(t *testing.T, l backend.Learner, m checkpoint.Matrix) (all []float32) {
 	t.Helper()
-	if err := l.SaveState(m, func(part []float32) error {
+	testonly.Must(t, l.SaveState(m, func(part []float32) error {
 		all = append(all, part...)
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return all
 }
 
@@ -312,9 +300,7 @@ func learnerResumed(t *testing.T, newLearner NewLearner) {
 	from := newLearner.open(t, p, 0)
 	learn(from, first, 0)
 	to := newLearner.open(t, p, 0) // with the same anchors
-	if err := to.Restore(atomsOf(t, from)); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, to.Restore(atomsOf(t, from)))
 	failure := errors.New("disk")
 	for m, size := range map[checkpoint.Matrix]int{checkpoint.CodeProducts: p.atoms * p.atoms, checkpoint.RowProducts: p.atoms * p.dim, checkpoint.Direction: p.dim} {
 		saved := saved(t, from, m)
@@ -356,9 +342,7 @@ func againstTape(t *testing.T, p learningProblem, tolerance LearnerTolerance, ne
 			spectrum.Direction = saved(t, l, checkpoint.Direction)
 		}
 		size, err := spectrum.StepSize(&model.Dictionary{Dim: p.dim, Atoms: atoms})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		sums := learn(t, l, p.minibatches()[batch:batch+1], p.anchorWeight, 1)
 		if tolerance.Step != nil {
 			size = tolerance.Step()
@@ -470,9 +454,7 @@ func (s *statistics) update(t *testing.T, d []float64, norm float64) {
 	for lo := 0; lo < s.atoms; lo += block {
 		hi := min(lo+block, s.atoms)
 		learn, err := graph.Learn(graph.Spec{Atoms: hi - lo, Dim: s.dim, Norm: norm}, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		var g, b []float64 // G and B of the block; B without the parts of other atoms
 		for k := lo; k < hi; k++ {
 			row, rest := s.g[k*s.atoms:][:s.atoms], slices.Clone(s.b[k*s.dim:][:s.dim])
@@ -485,9 +467,7 @@ func (s *statistics) update(t *testing.T, d []float64, norm float64) {
 		}
 		atoms := d[lo*s.dim : hi*s.dim]
 		out, err := learn.Run(map[string][]float64{"D": atoms, "G": g, "B": b, "W": s.anchors[lo*s.dim : hi*s.dim], "c": {s.anchorWeight}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		copy(atoms, out["D"])
 	}
 }
@@ -505,15 +485,13 @@ func leastUse(t *testing.T, newLearner NewLearner) {
 	noDirection := 4 * p.dim
 	want.b[noDirection] = math.NaN()
 	for m, values := range map[checkpoint.Matrix][]float64{checkpoint.CodeProducts: want.g, checkpoint.RowProducts: want.b, checkpoint.Direction: {1, 0, 0}} {
-		if err := l.LoadState(m, func(part []float32) error {
+		testonly.Must(t, l.LoadState(m, func(part []float32) error {
 			for i := range part {
 				part[i] = float32(values[i])
 			}
 			values = values[len(part):]
 			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	learn(t, l, []backend.Minibatch{{Rows: p.order, Forgetting: 1}}, 0, 0)
 	moved := slices.Clone(want.anchors)

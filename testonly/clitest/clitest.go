@@ -77,9 +77,7 @@ type Dir string
 func New(t testing.TB) Dir {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir()) // path without symbolic links
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	return Dir(dir)
 }
 
@@ -132,18 +130,13 @@ func (d Dir) Write(t testing.TB, name string, data []byte) {
 	if err == nil {
 		err = os.WriteFile(d.Path(name), data, 0o666)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 }
 
 // Read returns the content of a file.
 func (d Dir) Read(t testing.TB, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(d.Path(name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testonly.ReadFile(t, d.Path(name))
 	return data
 }
 
@@ -151,9 +144,7 @@ func (d Dir) Read(t testing.TB, name string) []byte {
 func (d Dir) Names(t testing.TB) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(string(d))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
@@ -164,9 +155,7 @@ func (d Dir) Names(t testing.TB) (names []string) {
 func (d Dir) Model(t testing.TB, name string) *model.Model {
 	t.Helper()
 	m, err := model.Open(d.Path(name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	return m
 }
 
@@ -200,9 +189,7 @@ func (d Dir) Tree(t testing.TB) Tree {
 		all[path] = string(content)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	return all
 }
 
@@ -220,9 +207,7 @@ func (d Dir) Restore(t testing.TB, before Tree) {
 			continue
 		}
 		if strings.HasSuffix(path, "/") {
-			if err := os.MkdirAll(d.Path(path), 0o777); err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, os.MkdirAll(d.Path(path), 0o777))
 		} else {
 			d.Write(t, path, []byte(before[path]))
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
@@ -104,8 +105,6 @@ func Matrix(s *vectors.Sparse) [][]float64 {
 func Save(t testing.TB, m *model.Model) Dir {
 	t.Helper()
 	dir := New(t)
-	if err := m.Save(dir.Path("model"), false); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, m.Save(dir.Path("model"), false))
 	return dir
 }

@@ -22,13 +22,9 @@ type New func(d *model.Dictionary, o encode.Options, workers int) (encode.Encode
 func (n New) open(t *testing.T, d *model.Dictionary, o encode.Options, workers int) encode.Encoder {
 	t.Helper()
 	e, err := n(d, o, workers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
+		testonly.Must(t, e.Close())
 	})
 	return e
 }
@@ -192,9 +188,7 @@ func tooLarge(t *testing.T, newEncoder New) {
 		spoiled := slices.Clone(x)
 		copy(spoiled[large*dim:], []float32{3e38, -3e38, 3e38, 1})
 		got, err := encode.Rows(t.Context(), e, spoiled)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		after := Encode(t, e, x)
 		for i := range rows {
 			if loss := got.Loss[i]; i == large && loss-loss == 0 || i != large && loss != want.Loss[i] || after.Loss[i] != want.Loss[i] {
@@ -231,12 +225,8 @@ func Problem(rows, dim, atoms int) (x []float32, d *model.Dictionary) {
 func Encode(t testing.TB, e encode.Encoder, x []float32) *encode.Codes {
 	t.Helper()
 	codes, err := encode.Rows(context.Background(), e, x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := codes.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
+	testonly.Must(t, codes.Validate())
 	return codes
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"overcomplete/testonly"
 	"overcomplete/vectors"
 )
 
@@ -42,12 +43,8 @@ func Write(t testing.TB) (dir string, x *vectors.Dense) {
 	}
 	write := func(name string, lines ...string) {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, os.MkdirAll(filepath.Dir(path), 0o777))
+		testonly.Must(t, os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o666))
 	}
 	// text returns a text of length words: one in three has the given topic, and the others have random topics below most.
 	text := func(topic, most, length int) string {

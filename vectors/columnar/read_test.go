@@ -143,8 +143,7 @@ func contents(t testing.TB, pattern string) map[string][]byte {
 	}
 	files := map[string][]byte{}
 	for _, name := range names {
-		content, err := os.ReadFile(name)
-		testonly.Must(t, err)
+		content := testonly.ReadFile(t, name)
 		files[filepath.Base(name)] = content
 	}
 	return files
@@ -153,8 +152,7 @@ func contents(t testing.TB, pattern string) map[string][]byte {
 // A file that is cut short is refused.
 func TestReadCutShort(t *testing.T) {
 	for _, name := range []string{"lists.arrow", "stream.arrow", "zstd.arrow", "lists.parquet", "groups.parquet"} {
-		whole, err := os.ReadFile(filepath.Join("testdata", name))
-		testonly.Must(t, err)
+		whole := testonly.ReadFile(t, filepath.Join("testdata", name))
 		for n := range whole {
 			if testing.Short() && n%7 > 0 {
 				continue
@@ -260,9 +258,7 @@ func checkAny(t *testing.T, path string, content []byte, o vectors.ReadOptions) 
 		}
 		return
 	}
-	if err := d.Validate(); err != nil {
-		t.Error(err)
-	}
+	testonly.Must(t, d.Validate())
 	for _, id := range d.IDs {
 		if err := vectors.CheckID(id); err != nil {
 			t.Errorf("word %q: %v", id, err)
@@ -387,9 +383,7 @@ func TestReadChecksSizes(t *testing.T) {
 		testonly.Must(t, os.WriteFile(path, tt.content, 0o666))
 		allocated := testonly.CountBytes()
 		_, _, err := vectors.Read(t.Context(), []string{path}, vectors.ReadOptions{})
-		if err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: error %v, want %s", tt.name, err, tt.want)
-		}
+		testonly.ErrorSays(t, tt.name, err, tt.want)
 		if n := allocated(); n > 16<<20 {
 			t.Errorf("%s: %d bytes allocated for a file of %d", tt.name, n, len(tt.content))
 		}
@@ -417,9 +411,7 @@ func TestReadChecksPages(t *testing.T) {
 			})
 			allocated := testonly.CountBytes()
 			_, err = readBytes(t, file, vectors.ReadOptions{})
-			if err == nil || !strings.Contains(err.Error(), `damaged Parquet file: column "word": page at 4: `) {
-				t.Errorf("a page of %v that %s: error %v", codec, name, err)
-			}
+			testonly.ErrorSays(t, fmt.Sprintf("a page of %v that %s", codec, name), err, `damaged Parquet file: column "word": page at 4: `)
 			if n := allocated(); n > 32<<20 { // Zstandard's window is 16 MiB
 				t.Errorf("a page of %v that %s: %d bytes allocated for a file of %d", codec, name, n, len(file))
 			}

@@ -1,7 +1,6 @@
 package columnar
 
 import (
-	"os"
 	"slices"
 	"testing"
 
@@ -23,8 +22,7 @@ type writtenTable struct {
 // The tables of pandas, Polars, DuckDB, fastparquet, Hugging Face datasets and pyarrow have the content from which they
 // were made.
 func TestReadWriters(t *testing.T) {
-	script, err := os.ReadFile("testdata/writers.py")
-	testonly.Must(t, err)
+	script := testonly.ReadFile(t, "testdata/writers.py")
 	t.Chdir(t.TempDir())
 	tables := testonly.Python[map[string]writtenTable](t, string(script), nil)
 	if len(tables) < 100 {

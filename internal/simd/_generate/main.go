@@ -1,6 +1,5 @@
 // Command _generate writes the kernels of package simd for amd64, with AVX2 and FMA or with AVX-512 (F), and the
-// declarations of the handwritten kernels for arm64. The doc comment of a kernel in generic.go also describes the
-// assembly.
+// declarations of the handwritten kernels for arm64. The doc comment of a kernel in generic.go describes the assembly, too.
 package main
 
 import (
@@ -33,11 +32,11 @@ type level struct {
 	byteRows int // rows of productBytes's tile, which has two vectors per row
 }
 
-// twins maps names to the kernels in plain Go, whose signatures and doc comments assembly copies.
+// twins maps names to the kernels in plain Go, whose signatures assembly copies.
 var twins = make(map[string]*ast.FuncDecl)
 
 func main() {
-	f, err := parser.ParseFile(token.NewFileSet(), "../generic.go", nil, parser.ParseComments)
+	f, err := parser.ParseFile(token.NewFileSet(), "../generic.go", nil, parser.SkipObjectResolution)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -88,37 +87,28 @@ func main() {
 	Generate()
 }
 
-// declaration returns the name, the signature and the doc comment of a kernel. The comment omits the floor, and
-// ends with the lines in the argument also.
-func (l level) declaration(name string, also ...string) (kernel, signature string, doc []string) {
+// declaration returns the name, the signature and the doc comment of a kernel, which names its twin in plain Go.
+func (l level) declaration(name string) (kernel, signature, doc string) {
 	generic := name + "Generic"
 	kernel = name + l.name
 	twin := twins[generic]
 	if twin == nil {
 		log.Fatalf("generic.go lacks %s", generic)
 	}
-	for _, comment := range twin.Doc.List {
-		line := strings.TrimPrefix(strings.TrimPrefix(comment.Text, "//"), " ")
-		if strings.HasPrefix(line, "Floor:") {
-			doc = doc[:len(doc)-1]
-			break
-		}
-		doc = append(doc, strings.ReplaceAll(line, generic, kernel))
-	}
-	return kernel, types.ExprString(twin.Type), append(doc, also...)
+	return kernel, types.ExprString(twin.Type), fmt.Sprintf("%s is %s in assembly.", kernel, generic)
 }
 
 // text starts a kernel.
-func (l level) text(name string, also ...string) {
-	kernel, signature, doc := l.declaration(name, also...)
+func (l level) text(name string) {
+	kernel, signature, doc := l.declaration(name)
 	TEXT(kernel, NOSPLIT, signature)
 	Pragma("noescape")
-	Doc(doc...)
+	Doc(doc)
 }
 
 // whole returns the precondition of kernels that process only whole vectors.
 func (l level) whole(slice string) string {
-	return fmt.Sprintf("len(%s) is a multiple of %d.", slice, l.floats)
+	return fmt.Sprintf(" len(%s) is a multiple of %d.", slice, l.floats)
 }
 
 // declareNEON writes the declarations for arm64.
@@ -134,9 +124,8 @@ func declareNEON(file string) error {
 		if name, ok := strings.CutSuffix(k.name, "SDOT"); ok {
 			k.name, l.name = name, "SDOT"
 		}
-		kernel, signature, doc := l.declaration(k.name, "", k.also)
-		comment := strings.ReplaceAll("\n"+strings.Join(doc, "\n"), "\n", "\n// ")
-		fmt.Fprintf(&b, "%s\n//go:noescape\nfunc %s%s\n", comment, kernel, strings.TrimPrefix(signature, "func"))
+		kernel, signature, doc := l.declaration(k.name)
+		fmt.Fprintf(&b, "\n// %s%s\n//\n//go:noescape\nfunc %s%s\n", doc, k.also, kernel, strings.TrimPrefix(signature, "func"))
 	}
 	source, err := format.Source([]byte(b.String()))
 	if err != nil {
