@@ -18,25 +18,18 @@ enum Op : int {
 
     OP_ADD_VN, // vector dst[i] = a[i] + number b
     OP_SUB_VN,
-    OP_SUB_NV, // b − a[i]
     OP_MUL_VN,
-    OP_DIV_VN,
-    OP_DIV_NV, // b / a[i]
 
     OP_SQRT, // vector dst[i] = √a[i]
     OP_ABS,
-    OP_SIGN,         // −1, 0 or 1
-    OP_NOT_NEGATIVE, // 1 where a[i] ≥ 0, else 0
-    OP_RELU,         // max(a[i], 0)
+    OP_SIGN, // −1, 0 or 1
+    OP_RELU, // max(a[i], 0)
 
     OP_ROW_SUM, // number dst = Σ a[i] of a vector a
     OP_ROW_DOT, // number dst = Σ a[i]·b[i]; each product is rounded to float32
 
-    OP_ADD, // number dst = a + b; the next three likewise
-    OP_SUB,
-    OP_MUL,
-    OP_DIV,
-    OP_RATIO, // a / b clamped to [0, 1]; 1 if b is 0
+    OP_MUL,   // number dst = a · b
+    OP_RATIO, // number dst = a / b clamped to [0, 1]; 1 if b is 0
 
     OP_HALVES, // float16 vector dst[i] = number b · a[i], clamped to the range of float16
 

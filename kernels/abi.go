@@ -19,25 +19,18 @@ const (
 
 	opAddVN // vector dst[i] = a[i] + number b
 	opSubVN
-	opSubNV // b − a[i]
 	opMulVN
-	opDivVN
-	opDivNV // b / a[i]
 
 	opSqrt // vector dst[i] = √a[i]
 	opAbs
-	opSign        // −1, 0 or 1
-	opNotNegative // 1 where a[i] ≥ 0, else 0
-	opRelu        // max(a[i], 0)
+	opSign // −1, 0 or 1
+	opRelu // max(a[i], 0)
 
 	opRowSum // number dst = Σ a[i] of a vector a
 	opRowDot // number dst = Σ a[i]·b[i]; each product is rounded to float32
 
-	opAdd // number dst = a + b; the next three likewise
-	opSub
-	opMul
-	opDiv
-	opRatio // a / b clamped to [0, 1]; 1 if b is 0
+	opMul   // number dst = a · b
+	opRatio // number dst = a / b clamped to [0, 1]; 1 if b is 0
 
 	opHalves // float16 vector dst[i] = number b · a[i], clamped to the range of float16
 

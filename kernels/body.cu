@@ -22,24 +22,15 @@
 // matrices, 1.44 GB, 0.33 ms. totals reads 8 bytes per row with one SM.
 #include "device.cuh"
 
-// arithmetic computes OP_ADD to OP_RATIO. A NaN stays a NaN.
+// arithmetic computes OP_MUL and OP_RATIO. A NaN stays a NaN.
 __device__ __forceinline__ double arithmetic(Op op, double a, double b)
 {
-    switch (op) {
-    case OP_ADD:
-        return a + b;
-    case OP_SUB:
-        return a - b;
-    case OP_MUL:
+    if (op == OP_MUL)
         return a * b;
-    case OP_DIV:
-        return a / b;
-    default: // OP_RATIO
-        if (b == 0)
-            return 1;
-        a /= b;
-        return a < 0 ? 0 : a > 1 ? 1 : a;
-    }
+    if (b == 0)
+        return 1;
+    a /= b;
+    return a < 0 ? 0 : a > 1 ? 1 : a;
 }
 
 // Row is the current row of a warp.
@@ -205,17 +196,8 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS) body(Body args)
             case OP_SUB_VN:
                 r.each_vn(in, [](float a, float b) { return a - b; });
                 break;
-            case OP_SUB_NV:
-                r.each_vn(in, [](float a, float b) { return b - a; });
-                break;
             case OP_MUL_VN:
                 r.each_vn(in, [](float a, float b) { return a * b; });
-                break;
-            case OP_DIV_VN:
-                r.each_vn(in, [](float a, float b) { return a / b; });
-                break;
-            case OP_DIV_NV:
-                r.each_vn(in, [](float a, float b) { return b / a; });
                 break;
             case OP_SQRT:
                 r.each(in, [](float a) { return sqrtf(a); });
@@ -225,9 +207,6 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS) body(Body args)
                 break;
             case OP_SIGN:
                 r.each(in, [](float a) { return a > 0 ? 1.0f : a < 0 ? -1.0f : 0.0f; });
-                break;
-            case OP_NOT_NEGATIVE:
-                r.each(in, [](float a) { return a >= 0 ? 1.0f : 0.0f; });
                 break;
             case OP_RELU:
                 r.each(in, [](float a) { return a <= 0 ? 0.0f : a; }); // a NaN stays a NaN

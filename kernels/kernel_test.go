@@ -911,10 +911,9 @@ var vectorOps = map[op]func(a, b float32) float32{
 	opAddVV: func(a, b float32) float32 { return a + b }, opAddVN: func(a, b float32) float32 { return a + b },
 	opSubVV: func(a, b float32) float32 { return a - b }, opSubVN: func(a, b float32) float32 { return a - b },
 	opMulVV: func(a, b float32) float32 { return a * b }, opMulVN: func(a, b float32) float32 { return a * b },
-	opDivVV: func(a, b float32) float32 { return a / b }, opDivVN: func(a, b float32) float32 { return a / b },
-	opSubNV: func(a, b float32) float32 { return b - a }, opDivNV: func(a, b float32) float32 { return b / a },
-	opSqrt: func(a, _ float32) float32 { return float32(math.Sqrt(float64(a))) },
-	opAbs:  func(a, _ float32) float32 { return float32(math.Abs(float64(a))) },
+	opDivVV: func(a, b float32) float32 { return a / b },
+	opSqrt:  func(a, _ float32) float32 { return float32(math.Sqrt(float64(a))) },
+	opAbs:   func(a, _ float32) float32 { return float32(math.Abs(float64(a))) },
 	opSign: func(a, _ float32) float32 {
 		switch {
 		case a > 0:
@@ -924,19 +923,11 @@ var vectorOps = map[op]func(a, b float32) float32{
 		}
 		return 0
 	},
-	opNotNegative: func(a, _ float32) float32 {
-		if a >= 0 {
-			return 1
-		}
-		return 0
-	},
 	opRelu: func(a, _ float32) float32 { return max(a, 0) },
 }
 
 var numberOps = map[op]func(a, b float64) float64{
-	opAdd: func(a, b float64) float64 { return a + b }, opSub: func(a, b float64) float64 { return a - b },
-	opMul: func(a, b float64) float64 { return a * b }, opDiv: func(a, b float64) float64 { return a / b },
-	opRatio: graph.ClampedRatio,
+	opMul: func(a, b float64) float64 { return a * b }, opRatio: graph.ClampedRatio,
 }
 
 // checkBody runs every instruction of the row machine, on rows in memory and in scratch.
@@ -949,7 +940,7 @@ func checkBody(b *bench, _ Precision, rows, width, _ int) {
 		inMemory, inScratch := b.array(nil, rows, width), b.array(nil, rows, width)
 		places := []place{{pitch: int64(first.pitch)}, in(second), in(inMemory), in(inScratch), {pitch: 1}, {pitch: 2}, {pitch: 3}, {pitch: 0}}
 		operand, copied := int32(1), int32(5) // vector y
-		if o >= opAddVN && o <= opDivNV {
+		if o >= opAddVN && o <= opMulVN {
 			operand, copied = 1, 1 // number 0.75
 		}
 		b.body([]instruction{
@@ -1006,7 +997,7 @@ func checkBodyNumbers(b *bench, _ Precision, rows, width, count int) {
 	x, y := b.normal(rows*width, 0), b.normal(rows*width, 0)
 	a, other := b.array(x, rows, width), b.array(y, rows, width)
 	// Number 1 is a constant, number 2 the sum of the row, and number 3 the result. The others stay as they were.
-	for o := opAdd; o <= opRatio; o++ {
+	for o := opMul; o <= opRatio; o++ {
 		f := numberOps[o]
 		for _, constant := range []float64{0, 2, -2, 100} {
 			numbers := []float64{0, constant, 1, -1}
@@ -1016,7 +1007,7 @@ func checkBodyNumbers(b *bench, _ Precision, rows, width, count int) {
 				{op: opRowSum, dst: 2, a: 1}, {o, 3, 2, 1}, {op: opStore, dst: 2, a: 2}, {op: opStore, dst: 3, a: 3},
 				{op: opMulVN, dst: 1, a: 0, b: 3}, // a dot product replaces number 3 at once, and then all threads read it
 				{op: opRowDot, dst: 3, a: 0, b: 2}, {op: opAddVN, dst: 1, a: 0, b: 3}, {op: opStore, dst: 1, a: 3},
-				{op: opAdd, dst: 1, a: 1, b: 2}, // changes only the row's copy of number 1: the next row must not see it
+				{op: opMul, dst: 1, a: 1, b: 2}, // changes only the row's copy of number 1: the next row must not see it
 				{op: opAddVN, dst: 1, a: 0, b: 1},
 			}
 			for i := 4; i < count; i++ {
@@ -1064,7 +1055,7 @@ func checkTotals(b *bench, _ Precision, rows, _, _ int) {
 		{op: opAccumulate, dst: 3, a: 1}, {op: opCountBelowOne, dst: 4, a: 2}, {op: opCountBelowOne, dst: 5, a: 6}, {opMul, 6, 6, 6},
 	}
 	want := []float64{first, second, 0, 10 + second, 5, 5, 4, 3, -3}
-	for o := opAdd; o <= opRatio; o++ {
+	for o := opMul; o <= opRatio; o++ {
 		f := numberOps[o]
 		for _, operands := range [][2]int32{{7, 6}, {6, 7}, {8, 7}, {7, 5}} {
 			program = append(program, instruction{o, int32(len(want)), operands[0], operands[1]})
