@@ -118,11 +118,13 @@ constexpr int HALF_ACCUMULATE_DEPTH = 64;
 constexpr int HALF_ACCUMULATE_STAGES = 3;
 constexpr int HALF_ACCUMULATE_SHARED = 79872;
 
-constexpr int REMEMBER_ROWS = 128;
-constexpr int REMEMBER_COLUMNS = 128;
+constexpr int REMEMBER_SIZE = 128; // rows and columns, because G is symmetric
 constexpr int REMEMBER_DEPTH = 32;
 constexpr int REMEMBER_STAGES = 2;
 constexpr int REMEMBER_SHARED = 69632;
+constexpr int SQUARE_SIZE = 64;
+constexpr int SQUARE_STAGES = 4;
+constexpr int SQUARE_SHARED = 73728;
 
 // A block of update_codes updates the codes of UPDATE_CODES_ROWS rows of at most UPDATE_CODES_DIM
 // elements, in tiles of UPDATE_CODES_ATOMS atoms.

@@ -122,11 +122,13 @@ const halfAccumulateDepth = 64
 const halfAccumulateStages = 3
 const halfAccumulateShared = 79872
 
-const rememberRows = 128
-const rememberColumns = 128
+const rememberSize = 128 // rows and columns, because G is symmetric
 const rememberDepth = 32
 const rememberStages = 2
 const rememberShared = 69632
+const squareSize = 64
+const squareStages = 4
+const squareShared = 73728
 
 // A block of update_codes updates the codes of UPDATE_CODES_ROWS rows of at most UPDATE_CODES_DIM
 // elements, in tiles of UPDATE_CODES_ATOMS atoms.

@@ -30,7 +30,8 @@ var (
 	decodeTile     = tile{decodeRows, decodeColumns, decodeShared}
 	accumulateTile = tile{accumulateRows, accumulateColumns, accumulateShared}
 	correlateTile  = tile{correlateRows, correlateColumns, correlateShared}
-	rememberTile   = tile{rememberRows, rememberColumns, rememberShared}
+	rememberTile   = tile{rememberSize, rememberSize, rememberShared}
+	squareTile     = tile{squareSize, squareSize, squareShared}
 
 	halfDecodeTile     = tile{halfDecodeRows, halfDecodeColumns, halfDecodeShared}
 	halfAccumulateTile = tile{halfAccumulateRows, halfAccumulateColumns, halfAccumulateShared}
@@ -116,10 +117,11 @@ func (k polish) launch(maxShared int) launch {
 }
 
 func (k remember) launch() launch {
-	g := rememberTile.grid(k.shape.atoms, k.shape.codePitch)
-	if k.products != 0 {
-		g.y += rememberTile.grid(k.shape.atoms, k.shape.dimPitch).y
+	if k.products == 0 {
+		return launch{"square", unsafe.Pointer(&k), squareTile.grid(k.shape.atoms, k.shape.codePitch)}
 	}
+	g := rememberTile.grid(k.shape.atoms, k.shape.codePitch)
+	g.y += rememberTile.grid(k.shape.atoms, k.shape.dimPitch).y
 	return launch{"remember", unsafe.Pointer(&k), g}
 }
 

@@ -6,7 +6,7 @@
 //     jacobi     updates the atoms of a block, all at once; then P += G[·, block] · its moves;
 //                then the next block
 //
-// Before the next mini-batch, FISTA's step size needs ‖D‖₂²: remember computes DᵀD, and
+// Before the next mini-batch, FISTA's step size needs ‖D‖₂²: square computes DᵀD, and
 // power its largest eigenvalue.
 //
 // The update of a block depends on the updates of the blocks before it, but the updates of a
@@ -29,14 +29,17 @@
 //
 // Tile: 128 × 128 as in correlate, because there are many atoms and the whole result is read
 // and written.
-extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) remember(Remember args)
+//
+// square is remember without products, for few columns and many rows, as DᵀD has. Its tile is 64 × 64, because the time is
+// the latency of rows/REMEMBER_DEPTH steps.
+template <int SIZE, int STAGES, int SHARED>
+__device__ __forceinline__ void add_products(float* shared, const Remember& args)
 {
-    using P = Product<float, REMEMBER_ROWS, REMEMBER_COLUMNS, REMEMBER_DEPTH, REMEMBER_STAGES, ALONG_COLUMNS, ALONG_COLUMNS>;
-    static_assert(P::SHARED == REMEMBER_SHARED, "the host asks for this much");
-    SHARED_MEMORY(float, shared);
+    using P = Product<float, SIZE, SIZE, REMEMBER_DEPTH, STAGES, ALONG_COLUMNS, ALONG_COLUMNS>;
+    static_assert(P::SHARED == SHARED, "the host asks for this much");
     const Shape& s = args.shape;
     P p;
-    const int gram_columns = (s.code_pitch + REMEMBER_COLUMNS - 1) / REMEMBER_COLUMNS * REMEMBER_COLUMNS;
+    const int gram_columns = (s.code_pitch + SIZE - 1) / SIZE * SIZE;
     const bool symmetric = p.column < gram_columns;
     if (symmetric && p.column > p.row)
         return; // the block of the mirrored tile writes this tile
@@ -63,6 +66,18 @@ extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) remember(Rememb
                 }
             }
     });
+}
+
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) remember(Remember args)
+{
+    SHARED_MEMORY(float, shared);
+    add_products<REMEMBER_SIZE, REMEMBER_STAGES, REMEMBER_SHARED>(shared, args);
+}
+
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS) square(Remember args)
+{
+    SHARED_MEMORY(float, shared);
+    add_products<SQUARE_SIZE, SQUARE_STAGES, SQUARE_SHARED>(shared, args);
 }
 
 // jacobi updates the atoms, block after block, by graph.Learn. All atoms of a block are updated from

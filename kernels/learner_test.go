@@ -155,7 +155,7 @@ func learnerMemory(t *testing.T) int {
 
 // If a launch fails, at once or while it runs, Learn returns no sums and an error that names the kernel.
 func TestLearnerFaults(t *testing.T) {
-	failEachLaunch(t, "decode_fp32 gather jacobi polish power remember round_atoms scale_atoms search_128 totals",
+	failEachLaunch(t, "decode_fp32 gather jacobi polish power remember round_atoms scale_atoms search_128 square totals",
 		func() error {
 			_, err := learnSample(learnerSample.rows, false)
 			return err
