@@ -125,17 +125,18 @@ func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*
 	}
 	themes := m.Info.Training.Themes
 	t := &Table{Topics: []Topic{}, Subtopics: []Topic{}, Codes: codes, Rows: slices.Repeat([]ID{None}, codes.Rows), ThemeOf: make([]ID, codes.Rows)}
-	order := make([]int32, themes.Len())
-	for j, first := range themes.Splits {
-		order[first] = int32(j)
-	}
+	tree := newTree(themes)
 	parallel.Ranges(codes.Rows, func(lo, hi int) {
+		var powers [rowThemes]float32
 		for i := lo; i < hi; i++ {
 			near, cosines := codes.Row(i)
-			t.ThemeOf[i] = descend(near, cosines, order)
+			for j, c := range cosines {
+				powers[j] = power(c)
+			}
+			t.ThemeOf[i] = tree.descend(near, powers[:len(near)])
 		}
 	})
-	tree := newTree(themes, t.ThemeOf)
+	tree.addRows(t.ThemeOf)
 	labels, reach := tree.label(x, t.ThemeOf)
 	add := func(to *[]Topic, id ID, rows []int32, parent ID) {
 		topic := labels[id]
