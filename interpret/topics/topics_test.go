@@ -413,8 +413,11 @@ func TestLabels(t *testing.T) {
 		}
 		labels := map[string]bool{}
 		topics := tableOf(t, m).Topics[:3] // without "other"
-		for _, topic := range topics {
+		for i, topic := range topics {
 			labels[topic.Label] = true
+			if number := fmt.Sprintf(" (%d)", i+1); name == "alike" && i > 0 != strings.HasSuffix(topic.Label, number) {
+				t.Errorf("%s: topic %d is called %q", name, i, topic.Label)
+			}
 			if slices.ContainsFunc(topic.Words, func(word string) bool { return text != nil && slices.Contains(m.Codes.IDs, word) }) {
 				t.Errorf("%s: the name of a row is in the label %q", name, topic.Label)
 			}
