@@ -295,17 +295,10 @@ func distinguish(d *description, n int, taken map[string]bool) {
 	taken[label()] = true
 }
 
-// beginning returns the first 20 characters of s on one line, or "(empty)".
+// beginning returns up to 21 characters of s on one line, or "(empty)".
 func beginning(s string) string {
-	const most = 20
-	runes := []rune(strings.Join(strings.Fields(s[:min(len(s), text.MaxBytes)]), " "))
-	switch {
-	case len(runes) == 0:
-		return "(empty)"
-	case len(runes) > most:
-		return string(runes[:most]) + "…"
-	}
-	return string(runes)
+	line := strings.Join(strings.Fields(s[:min(len(s), text.MaxBytes)]), " ")
+	return cmp.Or(text.Truncate(line, 21), "(empty)")
 }
 
 // maxTightTexts is the largest number of texts that tightness compares.

@@ -395,16 +395,20 @@ func (f finder) window(line string, n int) string {
 	} else {
 		start = 0
 	}
-	runes := []rune(strings.ToValidUTF8(line[start:], ""))
-	n -= len([]rune(mark))
+	return mark + Truncate(strings.ToValidUTF8(line[start:], ""), n-utf8.RuneCountInString(mark))
+}
+
+// Truncate shortens a text to n characters, and to whole words if that costs at most a quarter. An ellipsis replaces the rest.
+func Truncate(text string, n int) string {
+	runes := []rune(text)
 	if len(runes) <= n {
-		return mark + string(runes)
+		return text
 	}
 	shown := string(runes[:n-1])
-	if i := strings.LastIndexByte(shown, ' '); i > len(shown)*3/4 {
+	if i := strings.LastIndexFunc(shown, unicode.IsSpace); i > len(shown)*3/4 {
 		shown = shown[:i]
 	}
-	return mark + shown + "…"
+	return shown + "…"
 }
 
 // oneLine replaces white space by single spaces. It replaces four or more equal punctuation characters, such as a ruled
