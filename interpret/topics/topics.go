@@ -114,7 +114,7 @@ const (
 )
 
 // New returns the topics of the rows of m, a model with M themes. The argument x must index the codes of m;
-// number is the number of broad topics, 1 to M. A row descends the tree from its root to one of the twelve themes that
+// number is the number of broad topics, 1 to M. A row descends the tree from its root to one of the sixteen themes that
 // have the largest cosines with it ([Encode]), and belongs to all topics on its path. If ctx is cancelled, New returns
 // ctx.Err().
 func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*Table, error) {

@@ -152,9 +152,6 @@ func sum(powers []float32) (sum float32) {
 	return sum
 }
 
-// power returns cosine^2.25. Smaller exponents favour branches of many themes, so that small topics lose their rows.
+// power returns cosine^2.5. Smaller exponents favour branches of many themes, so that small topics lose their rows.
 // Larger exponents agree less with classes of texts.
-func power(cosine float32) float32 {
-	c := float64(cosine)
-	return float32(c * c * math.Sqrt(math.Sqrt(c)))
-}
+func power(cosine float32) float32 { return cosine * cosine * float32(math.Sqrt(float64(cosine))) }
