@@ -81,7 +81,7 @@ type Value struct {
 //
 // The last broad topic is "other", if there are rows for it: rows that fit no theme, and rows of small branches. A branch
 // is small if its number of rows is below 0.5 % of all rows and below a sixth of the mean of the broad topics. It is also
-// small if the number is below half the mean, and less than 15 % of its texts contain a word of its label. Small branches
+// small if the number is below the mean, and less than 15 % of its texts contain a word of its label. Small branches
 // are subtopics of "other".
 type Table struct {
 	Topics    []Topic `json:"topics"`    // broad topics
@@ -156,7 +156,7 @@ func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*
 	for _, id := range tree.divide(tree.root(), number) {
 		switch rows := len(tree.rowsOf(id)); {
 		case rows == 0:
-		case float64(rows) < least, float64(rows) < mean/2 && reach[id] < minReach:
+		case float64(rows) < least, float64(rows) < mean && reach[id] < minReach:
 			small = append(small, id)
 		default:
 			broad = append(broad, id)
