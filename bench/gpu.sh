@@ -117,7 +117,7 @@ sanitize() {
   sanitizer memcheck '^TestKernels$/^totals$/31_' | tee probe.log || grep -q 'ERROR SUMMARY: [1-9]' probe.log || exit 3
   status=0
   for tool in memcheck racecheck synccheck; do
-    sanitizer "$tool" '^TestKernels$/./(129_130_33|33_300_70|4_259_133|65_260_300|33_133_300|3_133_384|5_133_767|3_66_1021|33_129_0|33_0_0|9_128_0|9_300_0|9_32_0|17_33_0|5_7_0|37_45_4|5000_0_0)' || status=$?
+    sanitizer "$tool" '^TestKernels$/./(129_130_33|33_300_70|4_259_133|65_260_300|33_133_300|3_133_384|5_133_767|3_66_1021|33_129_0|33_0_0|9_128_0|70_300_0|9_32_0|17_33_0|5_7_0|37_45_4|5000_0_0)' || status=$?
   done
   return $status
 }

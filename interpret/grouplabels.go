@@ -295,17 +295,10 @@ func distinguish(d *description, n int, taken map[string]bool) {
 	taken[label()] = true
 }
 
-// beginning returns the first 20 characters of s on one line, or "(empty)".
+// beginning returns up to 21 characters of s on one line, or "(empty)".
 func beginning(s string) string {
-	const most = 20
-	runes := []rune(strings.Join(strings.Fields(s[:min(len(s), text.MaxBytes)]), " "))
-	switch {
-	case len(runes) == 0:
-		return "(empty)"
-	case len(runes) > most:
-		return string(runes[:most]) + "…"
-	}
-	return string(runes)
+	line := strings.Join(strings.Fields(s[:min(len(s), text.MaxBytes)]), " ")
+	return cmp.Or(text.Truncate(line, 21), "(empty)")
 }
 
 // maxTightTexts is the largest number of texts that tightness compares.
@@ -352,7 +345,7 @@ const maxCandidates = 60
 // texts contain it. Such passages are a formula, as in financial news, rather than quotations or signatures. A word is
 // left out if less than minPrecision of its texts are in the group. If less than fullPrecision of them are, its score is
 // lowered so much that it is chosen only for want of better words. The odds that a text contains the word must be minOdds
-// times as large in the group as outside, even if they are a standard error lower, unless only texts of the group contain
+// times as large in the group as outside, even if they are two standard errors lower, unless only texts of the group contain
 // it. This leaves out function words of any language, which all groups contain, and words that are frequent in a group of
 // few texts by chance.
 const (
@@ -408,11 +401,11 @@ func (c *counter) candidates(t *text.Terms, p *text.Postings, group []int32, rep
 }
 
 // distinguishes reports whether all texts with the second of two properties have the first, or the odds ratio of both,
-// lowered by a standard error, is at least minOdds. It adds 1/2 to the number of texts with both properties, with one and
+// lowered by two standard errors, is at least minOdds. It adds 1/2 to the number of texts with both properties, with one and
 // with none (Haldane 1956).
 func distinguishes(both, a, b, total float64) bool {
 	w, x, y, z := both+0.5, a-both+0.5, b-both+0.5, total-a-b+both+0.5
-	return both == b || math.Log(w*z/(x*y))-math.Sqrt(1/w+1/x+1/y+1/z) >= math.Log(minOdds)
+	return both == b || math.Log(w*z/(x*y))-2*math.Sqrt(1/w+1/x+1/y+1/z) >= math.Log(minOdds)
 }
 
 // kappaOf returns Cohen's κ of two properties of texts, given the number of texts with both and with each.

@@ -111,11 +111,13 @@ constexpr int HALF_ACCUMULATE_DEPTH = 64;
 constexpr int HALF_ACCUMULATE_STAGES = 3;
 constexpr int HALF_ACCUMULATE_SHARED = 79872;
 
-constexpr int REMEMBER_ROWS = 128;
-constexpr int REMEMBER_COLUMNS = 128;
+constexpr int REMEMBER_SIZE = 128; // rows and columns, because G is symmetric
 constexpr int REMEMBER_DEPTH = 32;
 constexpr int REMEMBER_STAGES = 2;
 constexpr int REMEMBER_SHARED = 69632;
+constexpr int SQUARE_SIZE = 64;
+constexpr int SQUARE_STAGES = 4;
+constexpr int SQUARE_SHARED = 73728;
 
 // A block of update_codes updates the codes of UPDATE_CODES_ROWS rows of at most UPDATE_CODES_DIM
 // elements, in tiles of UPDATE_CODES_ATOMS atoms.
@@ -127,11 +129,11 @@ constexpr int UPDATE_CODES_STAGES = 3;
 constexpr int UPDATE_CODES_SUMS = 3;
 constexpr int UPDATE_CODES_SHARED = 162304; // below the 163 KB of sm_80
 
-// jacobi updates at most BLOCK_ATOMS atoms per launch. Its thread blocks have JACOBI_ROWS rows, at most
-// JACOBI_THREADS threads, and JACOBI_SHARED bytes of dynamic shared memory: a float per warp and row.
+// jacobi updates blocks of BLOCK_ATOMS atoms. Its thread blocks have at most JACOBI_THREADS threads, and JACOBI_SHARED bytes
+// of dynamic shared memory: a float per warp and row. At most half of the threads process the same JACOBI_ROWS rows.
 constexpr int BLOCK_ATOMS = 32;
-constexpr int JACOBI_ROWS = 4;
-constexpr int JACOBI_THREADS = 256;
+constexpr int JACOBI_ROWS = 2;
+constexpr int JACOBI_THREADS = 512;
 constexpr int JACOBI_SHARED = 128;
 
 // Threads of the block of power, and its dynamic shared memory in bytes: a double per warp.
@@ -401,23 +403,21 @@ struct Remember {
 LAYOUT(Remember, 64, 4)
 
 struct Jacobi {
-    float* atoms;            // D, from the block's first atom on, like decoded, products and anchors
-    float* decoded;          // GD, atoms × dim
-    const float* products;   // B, atoms × dim
-    const float* anchors;    // W, atoms × dim
-    const float* gram;       // G, from the block's first diagonal element on
-    float* moves;            // BLOCK_ATOMS × dim: moves of the block
-    const float* last_moves; // BLOCK_ATOMS × dim: moves of the previous block
-    const double* loss;      // loss of the previous mini-batch
+    float* atoms;          // D, atoms × dim
+    float* decoded;        // GD, atoms × dim, then the moves
+    const float* products; // B, atoms × dim
+    const float* anchors;  // W, atoms × dim
+    const float* gram;     // G
+    int* updated;          // number of updated chunks of rows, 0 at first
+    const double* loss;    // loss of the previous mini-batch
     double norm;
     double min_usage;
     double inverse_relaxation;
     double anchor_weight; // divided by loss
-    Shape shape;  // sizes of the block and all later atoms, with the pitches of the whole matrices
-    bool follows; // there is a previous block
-    char padding[3];
+    Shape shape;
+    int row_threads; // a multiple of WARP that divides the threads of a block
 };
-LAYOUT(Jacobi, 120, 8)
+LAYOUT(Jacobi, 112, 7)
 
 struct Power {
     float* vector; // dim: a unit vector

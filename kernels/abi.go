@@ -115,11 +115,13 @@ const halfAccumulateDepth = 64
 const halfAccumulateStages = 3
 const halfAccumulateShared = 79872
 
-const rememberRows = 128
-const rememberColumns = 128
+const rememberSize = 128 // rows and columns, because G is symmetric
 const rememberDepth = 32
 const rememberStages = 2
 const rememberShared = 69632
+const squareSize = 64
+const squareStages = 4
+const squareShared = 73728
 
 // A block of update_codes updates the codes of UPDATE_CODES_ROWS rows of at most UPDATE_CODES_DIM
 // elements, in tiles of UPDATE_CODES_ATOMS atoms.
@@ -131,11 +133,11 @@ const updateCodesStages = 3
 const updateCodesSums = 3
 const updateCodesShared = 162304 // below the 163 KB of sm_80
 
-// jacobi updates at most BLOCK_ATOMS atoms per launch. Its thread blocks have JACOBI_ROWS rows, at most
-// JACOBI_THREADS threads, and JACOBI_SHARED bytes of dynamic shared memory: a float per warp and row.
+// jacobi updates blocks of BLOCK_ATOMS atoms. Its thread blocks have at most JACOBI_THREADS threads, and JACOBI_SHARED bytes
+// of dynamic shared memory: a float per warp and row. At most half of the threads process the same JACOBI_ROWS rows.
 const blockAtoms = 32
-const jacobiRows = 4
-const jacobiThreads = 256
+const jacobiRows = 2
+const jacobiThreads = 512
 const jacobiShared = 128
 
 // Threads of the block of power, and its dynamic shared memory in bytes: a double per warp.
@@ -421,24 +423,22 @@ type remember struct {
 var _ [64]byte = [unsafe.Sizeof(remember{})]byte{}
 
 type jacobi struct {
-	atoms             pointer[float32] // D, from the block's first atom on, like decoded, products and anchors
-	decoded           pointer[float32] // GD, atoms × dim
+	atoms             pointer[float32] // D, atoms × dim
+	decoded           pointer[float32] // GD, atoms × dim, then the moves
 	products          pointer[float32] // B, atoms × dim
 	anchors           pointer[float32] // W, atoms × dim
-	gram              pointer[float32] // G, from the block's first diagonal element on
-	moves             pointer[float32] // BLOCK_ATOMS × dim: moves of the block
-	lastMoves         pointer[float32] // BLOCK_ATOMS × dim: moves of the previous block
+	gram              pointer[float32] // G
+	updated           pointer[int32]   // number of updated chunks of rows, 0 at first
 	loss              pointer[float64] // loss of the previous mini-batch
 	norm              float64
 	minUsage          float64
 	inverseRelaxation float64
 	anchorWeight      float64 // divided by loss
-	shape             shape   // sizes of the block and all later atoms, with the pitches of the whole matrices
-	follows           bool    // there is a previous block
-	_                 [3]byte
+	shape             shape
+	rowThreads        int32 // a multiple of WARP that divides the threads of a block
 }
 
-var _ [120]byte = [unsafe.Sizeof(jacobi{})]byte{}
+var _ [112]byte = [unsafe.Sizeof(jacobi{})]byte{}
 
 type power struct {
 	vector        pointer[float32] // dim: a unit vector

@@ -22,7 +22,7 @@ type bench struct {
 	kernels map[string]*interpreter.Kernel
 	orders  int // number of orders of threads in which each launch runs; their results must be equal
 
-	maxShared int // dynamic shared memory that a block may have, in bytes
+	maxShared, multiprocessors int // limits of dynamic shared memory in bytes, and of blocks that run together
 }
 
 func init() {
@@ -35,7 +35,7 @@ func newBench(t testing.TB) *bench {
 	t.Helper()
 	kernels, err := parsed()
 	testonly.Must(t, err)
-	return &bench{Machine: interpreter.New(1), t: t, rng: rand.New(rand.NewPCG(1, 2)), kernels: kernels, orders: 2, maxShared: 227 << 10}
+	return &bench{Machine: interpreter.New(1), t: t, rng: rand.New(rand.NewPCG(1, 2)), kernels: kernels, orders: 2, maxShared: 227 << 10, multiprocessors: 3}
 }
 
 // parsed returns the kernels of the embedded PTX by name.
@@ -124,7 +124,7 @@ func (b *bench) run(l launch) {
 		b.t.Fatalf("the PTX has no %s with one parameter", l.kernel)
 	}
 	launch := interpreter.Launch{
-		Grid: [2]int{l.x, l.y}, Threads: l.threads, Shared: l.shared,
+		Grid: [2]int{l.x, l.y}, Threads: l.threads, Shared: l.shared, Together: l.kernel == cooperative,
 		Arguments: [][]byte{unsafe.Slice((*byte)(l.arguments), k.Parameters[0].Size)},
 	}
 	var others []*interpreter.Machine

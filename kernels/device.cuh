@@ -46,6 +46,17 @@ __device__ __forceinline__ void meet()
     asm volatile("bar.sync 1, %0;" ::"n"(THREADS) : "memory");
 }
 
+// post adds 1 to a count in global memory. A thread that awaits the count then sees all writes before it, of this thread
+// and of threads that a barrier has ordered before. await waits until the count is at least n.
+__device__ __forceinline__ void post(int* count) { asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(count), "r"(1) : "memory"); }
+__device__ __forceinline__ void await(const int* count, int n)
+{
+    int present;
+    do
+        asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(present) : "l"(count) : "memory");
+    while (present < n);
+}
+
 // tf32 rounds x to TF32, which has 10 bits of fraction, ties away from zero. It
 // returns the bits of a float.
 __device__ __forceinline__ unsigned tf32(float x)

@@ -19,11 +19,12 @@ import (
 
 // session is a CUDA context with its streams and compiled kernels.
 type session struct {
-	device    GPU
-	context   cu.CUContext
-	modules   map[string]cu.Module // by kernel
-	functions map[string]*function // kernels that were launched
-	maxShared int                  // limit of dynamic shared memory per block, in bytes
+	device          GPU
+	context         cu.CUContext
+	modules         map[string]cu.Module // by kernel
+	functions       map[string]*function // kernels that were launched
+	maxShared       int                  // limit of dynamic shared memory per block, in bytes
+	multiprocessors int
 
 	compute, load, store cu.Stream // kernels; copies to the device; copies to the host
 }
@@ -158,6 +159,10 @@ func (g *gpu) start() {
 	if g.err == nil {
 		const maxSharedMemoryPerBlockOptIn cu.DeviceAttribute = 97 // cu has no name for it
 		g.maxShared, err = device.Attribute(maxSharedMemoryPerBlockOptIn)
+		g.check("cuDeviceGetAttribute", err)
+	}
+	if g.err == nil {
+		g.multiprocessors, err = device.Attribute(cu.MultiprocessorCount)
 		g.check("cuDeviceGetAttribute", err)
 	}
 	if g.err == nil {
@@ -437,7 +442,7 @@ func (g *gpu) queue(l launch, s cu.Stream) {
 		g.check("cuFuncSetAttribute of "+l.kernel, driver.SetDynamicShared(f.Function, l.shared))
 	}
 	if g.err == nil {
-		g.check("launch of "+l.kernel, driver.Launch(f.Function, l.x, l.y, l.threads, l.shared, s, l.arguments))
+		g.check("launch of "+l.kernel, driver.Launch(f.Function, l.x, l.y, l.threads, l.shared, l.kernel == cooperative, s, l.arguments))
 	}
 }
 

@@ -227,7 +227,7 @@ func TestKernels(t *testing.T) {
 		{"polish", rows[1:], checkPolish, [][3]int{{1, 1, 1}, {5, 40, 3}, {4, 259, 133}, {2, 70, 1100}, {3, 800, 5}, {1, 4500, 5}}},
 		{"finish_codes and pack_codes", rows, checkFinishAndPackCodes, codes},
 		{"random_codes", rows, checkRandomCodes, [][3]int{{1, 1}, {5, 7}, {9, 130}}},
-		{"jacobi", rows[1:], checkJacobi, [][3]int{{1, 1}, {3, 5}, {blockAtoms, 33}, {9, 300}, {37, 140}, {6, 1100}}},
+		{"jacobi", rows[1:], checkJacobi, [][3]int{{1, 1}, {3, 5}, {blockAtoms, 33}, {70, 9}, {70, 300}, {37, 140}, {6, 1100}}},
 		{"gather", rows[1:], checkGather, [][3]int{{1, 1}, {3, 31}, {9, 128}, {17, 129}, {40, 300}, {2, 1300}}},
 		{"power", rows[1:], checkPower, [][3]int{{1}, {2}, {33}, {64}, {133}}},
 		{"body", rows[1:], checkBody, [][3]int{{1, 1}, {3, 31}, {9, 32}, {17, 33}, {40, 300}}},
@@ -742,97 +742,80 @@ func checkRemember(b *bench, precision Precision, n, atoms, dim int) {
 	}
 }
 
-// checkJacobi compares the new atoms of a block with the tape machine's. Atoms that are not used, or that have no new
-// direction, must stay. It compares the rows of P of later atoms with sums. rows counts the block and later atoms.
-func checkJacobi(b *bench, _ Precision, rows, dim, _ int) {
-	const norm, pull, first = 2.5, 0.75, blockAtoms // the first block is the previous one
-	atoms, all := min(rows, blockAtoms), first+rows
-	for _, follows := range []bool{false, true} {
-		d, decoded, products, anchors := b.normal(rows*dim, 0), b.normal(rows*dim, 0), b.normal(rows*dim, 0), b.normal(rows*dim, 0)
-		g, last := b.normal(all*all, 0.9), b.normal(blockAtoms*dim, 0)
-		at := func(i, j int) *float32 { return &g[(first+i)*all+first+j] }
-		stays := make([]bool, rows)
-		for i := range rows {
-			for j := range i {
-				*at(i, j) = *at(j, i)
-			}
-			*at(i, i) = 0.5 + 4*b.rng.Float32() // less or more than the sum of the others
-			switch stays[i] = i > 0; i % 9 {    // 9 is coprime to the rows of a thread block
-			case 2:
-				*at(i, i) = 0.9e-8
-			case 3:
-				decoded[i*dim] = float32(math.NaN())
-			case 7: // u is zero
-				for _, m := range [][]float32{d, decoded, products, anchors} {
-					clear(m[i*dim : (i+1)*dim])
-				}
-				clear(g[(first+i)*all:][:first])
-			case 4:
-				*at(i, i) = float32(math.NaN())
-			case 5:
-				decoded[i*dim] = 1e38 // the square of u overflows, or u itself
-			case 6: // little use
-				*at(i, i), stays[i] = 1.1e-8, false
-			default:
-				stays[i] = false
-			}
+// checkJacobi compares the new atoms of each block with the tape machine's. Atoms that are not used, or that have no new
+// direction, must stay. The moves, which replace GD, must be the changes of the atoms.
+func checkJacobi(b *bench, _ Precision, atoms, dim, _ int) {
+	const norm, pull = 2.5, 0.75
+	d, decoded, products, anchors := b.normal(atoms*dim, 0), b.normal(atoms*dim, 0), b.normal(atoms*dim, 0), b.normal(atoms*dim, 0)
+	g, stays := b.normal(atoms*atoms, 0.9), make([]bool, atoms)
+	for i := range atoms {
+		for j := range i {
+			g[i*atoms+j] = g[j*atoms+i]
 		}
-		dictionary, moves, gram := b.array(d, rows, dim), b.array(nil, atoms, dim), b.array(g, all, all)
-		sums, shape := b.array(decoded, rows, dim), newWidths(all, dim).shape(0)
-		shape.atoms = int32(rows)
-		b.run(jacobi{
-			atoms: dictionary.data, decoded: sums.data, products: b.array(products, rows, dim).data, anchors: b.array(anchors, rows, dim).data,
-			gram: gram.data.at(first*gram.pitch + first), moves: moves.data, lastMoves: b.array(last, blockAtoms, dim).data, loss: put(b, []float64{2}),
-			norm: norm, minUsage: graph.LeastUse, inverseRelaxation: 1 / graph.Relaxation, anchorWeight: pull / 2, shape: shape, follows: follows,
-		}.launch())
+		diagonal := &g[i*atoms+i]
+		*diagonal = 0.5 + 4*b.rng.Float32() // less or more than the sum of the others
+		switch stays[i] = i > 0; i % 9 {    // 9 is coprime to the rows of a chunk
+		case 2:
+			*diagonal = 0.9e-8
+		case 3:
+			decoded[i*dim] = float32(math.NaN())
+		case 7: // u is zero
+			for _, m := range [][]float32{d, decoded, products, anchors} {
+				clear(m[i*dim : (i+1)*dim])
+			}
+			for j := range i / blockAtoms * blockAtoms {
+				g[i*atoms+j], g[j*atoms+i] = 0, 0
+			}
+		case 4:
+			*diagonal = float32(math.NaN())
+		case 5:
+			decoded[i*dim] = 1e38 // the square of u overflows, or u itself
+		case 6: // little use
+			*diagonal, stays[i] = 1.1e-8, false
+		default:
+			stays[i] = false
+		}
+	}
+	dictionary, sums := b.array(d, atoms, dim), b.array(decoded, atoms, dim)
+	b.run(jacobi{
+		atoms: dictionary.data, decoded: sums.data, products: b.array(products, atoms, dim).data, anchors: b.array(anchors, atoms, dim).data,
+		gram: b.array(g, atoms, atoms).data, updated: zeros[int32](b, 1), loss: put(b, []float64{2}),
+		norm: norm, minUsage: graph.LeastUse, inverseRelaxation: 1 / graph.Relaxation, anchorWeight: pull / 2, shape: newWidths(atoms, dim).shape(0),
+	}.launch(b.multiprocessors))
+	gotAtoms, moves := b.read(dictionary), b.read(sums)
 
-		// p is P after the moves of the previous block.
-		p, magnitude := encodetest.Widen(decoded), make([]float64, rows*dim)
-		if follows {
-			p, magnitude = multiply(rows, dim, first, func(i, k int) float32 { return g[(first+i)*all+k] }, func(k, j int) float32 { return last[k*dim+j] })
-			for i, v := range decoded {
-				p[i] += float64(v)
-				magnitude[i] += math.Abs(float64(v))
-			}
-		}
-		got := b.read(sums)
-		for i := atoms * dim; i < rows*dim; i++ {
-			if v := decoded[i]; !isNaN(v) && !(math.Abs(float64(got[i])-p[i]) <= tolerance[fp32]*magnitude[i]) {
-				b.t.Fatalf("follows %t: sum %d is %v, want %v, from %v", follows, i, got[i], p[i], v)
-			}
-		}
-
+	for first := 0; first < atoms; first += blockAtoms {
+		n := min(blockAtoms, atoms-first)
+		at := func(i, j int) float64 { return float64(g[(first+i)*atoms+first+j]) }
+		// p is GD after the moves of the previous blocks.
+		p, _ := multiply(n, dim, first, func(i, k int) float32 { return g[(first+i)*atoms+k] }, func(k, j int) float32 { return moves[k*dim+j] })
 		// The formula needs B without the parts of other atoms: B − GD, plus the block's G times its D.
-		blockG, blockB := make([]float64, 0, atoms*atoms), make([]float64, atoms*dim)
-		for i := range atoms {
-			blockG = append(blockG, encodetest.Widen(g[(first+i)*all+first:][:atoms])...)
+		blockG, blockB := make([]float64, 0, n*n), make([]float64, n*dim)
+		for i := range n {
+			blockG = append(blockG, encodetest.Widen(g[(first+i)*atoms+first:][:n])...)
 			for c := range dim {
-				blockB[i*dim+c] = float64(products[i*dim+c]) - p[i*dim+c]
-				for j := range atoms {
-					if !stays[i] {
-						blockB[i*dim+c] += float64(*at(i, j)) * float64(d[j*dim+c])
+				blockB[i*dim+c] = float64(products[(first+i)*dim+c]) - float64(decoded[(first+i)*dim+c]) - p[i*dim+c]
+				for j := range n {
+					if !stays[first+i] {
+						blockB[i*dim+c] += at(i, j) * float64(d[(first+j)*dim+c])
 					}
 				}
 			}
 		}
-		learn, err := graph.Learn(graph.Spec{Atoms: atoms, Dim: dim, Norm: norm}, 1)
+		learn, err := graph.Learn(graph.Spec{Atoms: n, Dim: dim, Norm: norm}, 1)
 		testonly.Must(b.t, err)
 		out, err := learn.Run(map[string][]float64{
-			"D": encodetest.Widen(d[:atoms*dim]), "G": blockG, "B": blockB, "W": encodetest.Widen(anchors[:atoms*dim]), "c": {pull},
+			"D": encodetest.Widen(d[first*dim:][:n*dim]), "G": blockG, "B": blockB, "W": encodetest.Widen(anchors[first*dim:][:n*dim]), "c": {pull},
 		})
 		testonly.Must(b.t, err)
-		gotAtoms, gotMoves := b.read(dictionary), b.read(moves)
-		for i := range rows * dim {
-			want, move, tolerance := float64(d[i]), 0., 0.
-			if i < atoms*dim {
-				move = float64(gotMoves[i])
-				if !stays[i/dim] {
-					want, tolerance = out["D"][i], 2e-6*norm // a few roundings of numbers up to four times the size of u
-				}
+		for i := range n * dim {
+			e := first*dim + i
+			want, tolerance := float64(d[e]), 0.
+			if !stays[e/dim] {
+				want, tolerance = out["D"][i], 2e-6*norm // a few roundings of numbers up to four times the size of u
 			}
-			if !(math.Abs(float64(gotAtoms[i])-want) <= tolerance) || !(math.Abs(move-want+float64(d[i])) <= tolerance) {
-				b.t.Fatalf("follows %t: element %d of atom %d has moved by %v to %v, want %v ± %.2g, from %v",
-					follows, i%dim, i/dim, move, gotAtoms[i], want, tolerance, d[i])
+			if move := float64(moves[e]); !(math.Abs(float64(gotAtoms[e])-want) <= tolerance) || !(math.Abs(move-want+float64(d[e])) <= tolerance) {
+				b.t.Fatalf("element %d of atom %d has moved by %v to %v, want %v ± %.2g, from %v", e%dim, e/dim, move, gotAtoms[e], want, tolerance, d[e])
 			}
 		}
 	}

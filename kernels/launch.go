@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"embed"
+	"math/bits"
 	"unsafe"
 )
 
@@ -29,7 +30,8 @@ var (
 	decodeTile     = tile{decodeRows, decodeColumns, decodeShared}
 	accumulateTile = tile{accumulateRows, accumulateColumns, accumulateShared}
 	correlateTile  = tile{correlateRows, correlateColumns, correlateShared}
-	rememberTile   = tile{rememberRows, rememberColumns, rememberShared}
+	rememberTile   = tile{rememberSize, rememberSize, rememberShared}
+	squareTile     = tile{squareSize, squareSize, squareShared}
 
 	halfDecodeTile     = tile{halfDecodeRows, halfDecodeColumns, halfDecodeShared}
 	halfAccumulateTile = tile{halfAccumulateRows, halfAccumulateColumns, halfAccumulateShared}
@@ -115,16 +117,24 @@ func (k polish) launch(maxShared int) launch {
 }
 
 func (k remember) launch() launch {
-	g := rememberTile.grid(k.shape.atoms, k.shape.codePitch)
-	if k.products != 0 {
-		g.y += rememberTile.grid(k.shape.atoms, k.shape.dimPitch).y
+	if k.products == 0 {
+		return launch{"square", unsafe.Pointer(&k), squareTile.grid(k.shape.atoms, k.shape.codePitch)}
 	}
+	g := rememberTile.grid(k.shape.atoms, k.shape.codePitch)
+	g.y += rememberTile.grid(k.shape.atoms, k.shape.dimPitch).y
 	return launch{"remember", unsafe.Pointer(&k), g}
 }
 
-func (k jacobi) launch() launch {
-	threads := min(jacobiThreads, roundUp(int(k.shape.dimPitch)/4, warp))
-	return launch{"jacobi", unsafe.Pointer(&k), grid{divide(int(k.shape.atoms), jacobiRows), 1, threads, jacobiShared}}
+// cooperative is the kernel whose blocks wait for each other, so that all must run at once.
+const cooperative = "jacobi"
+
+// launch starts at most one block per multiprocessor. The number of teams in a block is a power of two, so that chunks of
+// rows divide a block of atoms.
+func (k jacobi) launch(multiprocessors int) launch {
+	k.rowThreads = int32(min(jacobiThreads/2, roundUp(int(k.shape.dimPitch)/4, warp)))
+	teams := 1 << (bits.Len(uint(jacobiThreads/k.rowThreads)) - 1)
+	blocks := min(multiprocessors, divide(int(k.shape.atoms), jacobiRows*teams))
+	return launch{cooperative, unsafe.Pointer(&k), grid{blocks, 1, teams * int(k.rowThreads), jacobiShared}}
 }
 
 func (k power) launch() launch {

@@ -3,10 +3,10 @@
 //
 //     remember   G = decay·G + AᵀA,  B = decay·B + AᵀY
 //     decode     P = GD (decode.cu)
-//     jacobi     P += G[·, previous block] · its moves; then updates the atoms of a block, all
-//                at once; then the next block
+//     jacobi     updates the atoms of a block, all at once; then P += G[·, block] · its moves;
+//                then the next block
 //
-// Before the next mini-batch, FISTA's step size needs ‖D‖₂²: remember computes DᵀD, and
+// Before the next mini-batch, FISTA's step size needs ‖D‖₂²: square computes DᵀD, and
 // power its largest eigenvalue.
 //
 // The update of a block depends on the updates of the blocks before it, but the updates of a
@@ -29,14 +29,17 @@
 //
 // Tile: 128 × 128 as in correlate, because there are many atoms and the whole result is read
 // and written.
-extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) remember(Remember args)
+//
+// square is remember without products, for few columns and many rows, as DᵀD has. Its tile is 64 × 64, because the time is
+// the latency of rows/REMEMBER_DEPTH steps.
+template <int SIZE, int STAGES, int SHARED>
+__device__ __forceinline__ void add_products(float* shared, const Remember& args)
 {
-    using P = Product<float, REMEMBER_ROWS, REMEMBER_COLUMNS, REMEMBER_DEPTH, REMEMBER_STAGES, ALONG_COLUMNS, ALONG_COLUMNS>;
-    static_assert(P::SHARED == REMEMBER_SHARED, "the host asks for this much");
-    SHARED_MEMORY(float, shared);
+    using P = Product<float, SIZE, SIZE, REMEMBER_DEPTH, STAGES, ALONG_COLUMNS, ALONG_COLUMNS>;
+    static_assert(P::SHARED == SHARED, "the host asks for this much");
     const Shape& s = args.shape;
     P p;
-    const int gram_columns = (s.code_pitch + REMEMBER_COLUMNS - 1) / REMEMBER_COLUMNS * REMEMBER_COLUMNS;
+    const int gram_columns = (s.code_pitch + SIZE - 1) / SIZE * SIZE;
     const bool symmetric = p.column < gram_columns;
     if (symmetric && p.column > p.row)
         return; // the block of the mirrored tile writes this tile
@@ -65,9 +68,21 @@ extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) remember(Rememb
     });
 }
 
-// jacobi updates a block of atoms by graph.Learn, all from the same P = GD. It processes the rows of
-// the block's atoms and of all later atoms. First it adds the moves of the previous block, if there
-// is one, to each row p of P, with the row g of G:
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) remember(Remember args)
+{
+    SHARED_MEMORY(float, shared);
+    add_products<REMEMBER_SIZE, REMEMBER_STAGES, REMEMBER_SHARED>(shared, args);
+}
+
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS) square(Remember args)
+{
+    SHARED_MEMORY(float, shared);
+    add_products<SQUARE_SIZE, SQUARE_STAGES, SQUARE_SHARED>(shared, args);
+}
+
+// jacobi updates the atoms, block after block, by graph.Learn. All atoms of a block are updated from
+// the same P = GD. For each block, it first adds the moves of the previous block to the rows p of P,
+// from the block's first row on, with the rows g of G:
 //
 //     p += Σ_j g_j·move_j, over the atoms j of the previous block
 //
@@ -78,123 +93,150 @@ extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) remember(Rememb
 //     u = (h·d − (p − b) + anchor_weight·w) / (h + anchor_weight)
 //     move = norm·u/‖u‖ − d,  d += move
 //
-// The move is zero if g ≤ min_usage, and if u is zero or NaN.
+// The move is zero if g ≤ min_usage, and if u is zero or NaN. It replaces the row of P.
 //
-// A thread block processes JACOBI_ROWS rows, and a thread four columns at a time, so that it loads
-// a move once for all rows. P is not stored for the block's atoms, because no later launch reads it.
+// A thread block processes a chunk of rows at a time, a part of a block of atoms: row_threads threads process JACOBI_ROWS
+// rows, four columns at a time. Chunk c belongs to thread block c mod gridDim.x. A thread block counts its updated chunks in
+// `updated`, which must be 0 before the launch. The others wait until the previous block is updated. In the
+// meantime they add earlier moves to rows of later blocks. All thread blocks must therefore run at once.
 //
-// Lower bounds. Bytes, which L2 holds: (8·dim + 4·BLOCK_ATOMS)·rows, and 4·BLOCK_ATOMS·dim per
-// thread block for the moves. Flops: 2·BLOCK_ATOMS·dim·rows. The mean launch for 3000 atoms of 300
-// has 1500 rows. On an H100, its 18 MB take 3 µs at 5.5 TB/s, or less if the thread blocks of an SM
-// share moves in L1, and its 29 Mflop 0.5 µs at 60 TFLOP/s. The launch itself takes as long.
-extern "C" __global__ void __launch_bounds__(JACOBI_THREADS, 2) jacobi(Jacobi args)
+// Lower bounds. Bytes, which L2 holds: for each block of atoms (8·dim + 4·BLOCK_ATOMS)·rows, and 4·BLOCK_ATOMS·dim
+// per multiprocessor for the moves. Flops: 2·BLOCK_ATOMS·dim·rows. A block of 3000 atoms of 300 has 1500 later rows
+// on average. On an H100, its 9 MB take 2 µs at 5.5 TB/s, and its 29 Mflop 0.5 µs at 60 TFLOP/s. The chain from the
+// moves of a block to the moves of the next one takes as long.
+extern "C" __global__ void __launch_bounds__(JACOBI_THREADS, 1) jacobi(Jacobi args)
 {
     constexpr int ROWS = JACOBI_ROWS;
     static_assert(BLOCK_ATOMS == WARP && BLOCK_ATOMS % ROWS == 0, "a lane has one g_j");
     static_assert(4 * ROWS * JACOBI_THREADS / WARP == JACOBI_SHARED, "the host asks for this much");
     SHARED_MEMORY(float, shared);
     const Shape& s = args.shape;
-    const int first = blockIdx.x * ROWS, rows = min(ROWS, s.atoms - first);
-    const int lane = threadIdx.x % WARP, step = 4 * blockDim.x;
-    const bool updates = first < BLOCK_ATOMS;
+    const int team = threadIdx.x / args.row_threads, warps = args.row_threads / WARP; // a team processes ROWS rows
+    const int chunk = ROWS * (blockDim.x / args.row_threads), stride = chunk * gridDim.x;
+    const int lane = threadIdx.x % WARP, column = 4 * (threadIdx.x % args.row_threads), step = 4 * args.row_threads;
     const float anchor_weight = float_once(args.anchor_weight * *args.loss), norm = float_once(args.norm);
     const float inverse_relaxation = float_once(args.inverse_relaxation);
     const float4 zero = make_float4(0, 0, 0, 0);
-    // Loops over rows load before they compute, so that their loads overlap.
-    long long at[ROWS]; // rows past the end repeat the last row
-    const float* gram[ROWS];
-    float g[ROWS], h[ROWS], size[ROWS], scale[ROWS], squares[ROWS] = {};
-    UNROLL
-    for (int r = 0; r < ROWS; r++) {
-        const int row = first + min(r, rows - 1);
-        at[r] = static_cast<long long>(row) * s.dim_pitch;
-        gram[r] = args.gram + static_cast<long long>(row) * s.code_pitch;
-        if (updates) {
-            g[r] = gram[r][row];
-            h[r] = lane < s.atoms ? fabsf(gram[r][lane]) : 0;
-        }
-    }
-    if (updates) {
-        UNROLL
-        for (int r = 0; r < ROWS; r++) {
-            const float bound = warp_sum(h[r]) * inverse_relaxation;
-            h[r] = bound > g[r] ? bound : g[r];
-            size[r] = 1 / ((h[r] + anchor_weight) * norm); // u in units of norm: its square doesn't overflow
-        }
-    }
+    int own = chunk * blockIdx.x; // the thread block's first chunk that is not updated
     UNROLL_BY(1)
-    for (int i = 4 * threadIdx.x; i < s.dim_pitch; i += step) {
-        float4 p[ROWS], others[ROWS]; // p, then p − b; the other summands of u
-        UNROLL
-        for (int r = 0; r < ROWS; r++) {
-            p[r] = load(args.decoded + at[r] + i);
-            if (updates) {
-                p[r] = add(-1, load(args.products + at[r] + i), p[r]);
-                others[r] = add(h[r], load(args.atoms + at[r] + i), add(anchor_weight, load(args.anchors + at[r] + i), zero));
-            }
-        }
-        if (args.follows) {
-            UNROLL_BY(2)
-            for (int j = 0; j < BLOCK_ATOMS; j += 4) {
-                float4 moves[4];
-                UNROLL
-                for (int k = 0; k < 4; k++)
-                    moves[k] = load(args.last_moves + static_cast<long long>(j + k) * s.dim_pitch + i);
-                UNROLL
-                for (int r = 0; r < ROWS; r++) {
-                    const float4 c = load(gram[r] + (j - BLOCK_ATOMS));
-                    p[r] = add(c.w, moves[3], add(c.z, moves[2], add(c.y, moves[1], add(c.x, moves[0], p[r]))));
+    for (int block = 0; block < s.atoms; block += BLOCK_ATOMS) {
+        while (own < block)
+            own += stride;
+        if (own >= s.atoms)
+            return;
+        const float* const last_moves = args.decoded + static_cast<long long>(block - BLOCK_ATOMS) * s.dim_pitch;
+        UNROLL_BY(1)
+        for (int start = own; start < s.atoms; start += stride) {
+            const bool updates = start < block + BLOCK_ATOMS;
+            if (block == 0 && !updates)
+                break;
+            // Loops over rows load before they compute, so that their loads overlap.
+            const int first = start + team * ROWS, rows = min(ROWS, s.atoms - first);
+            const int begin = rows > 0 ? column : s.dim_pitch;
+            long long at[ROWS]; // rows past the end repeat the last row
+            const float* gram[ROWS]; // from the block's first column on
+            float g[ROWS], h[ROWS], size[ROWS], scale[ROWS], squares[ROWS] = {};
+            UNROLL
+            for (int r = 0; r < ROWS; r++) {
+                const int row = min(first + r, s.atoms - 1);
+                at[r] = static_cast<long long>(row) * s.dim_pitch;
+                gram[r] = args.gram + static_cast<long long>(row) * s.code_pitch + block;
+                if (updates) {
+                    g[r] = gram[r][row - block];
+                    h[r] = block + lane < s.atoms ? fabsf(gram[r][lane]) : 0;
                 }
             }
-        }
-        UNROLL
-        for (int r = 0; r < ROWS; r++) {
             if (updates) {
-                p[r] = add(size[r], add(-1, p[r], others[r]), zero);
-                squares[r] += p[r].x * p[r].x + p[r].y * p[r].y + (p[r].z * p[r].z + p[r].w * p[r].w);
+                UNROLL
+                for (int r = 0; r < ROWS; r++) {
+                    const float bound = warp_sum(h[r]) * inverse_relaxation;
+                    h[r] = bound > g[r] ? bound : g[r];
+                    size[r] = 1 / ((h[r] + anchor_weight) * norm); // u in units of norm: its square doesn't overflow
+                }
             }
-            if (r < rows)
-                store((updates ? args.moves : args.decoded) + at[r] + i, p[r]);
-        }
-    }
-    if (!updates)
-        return;
-    UNROLL
-    for (int r = 0; r < ROWS; r++) {
-        squares[r] = warp_sum(squares[r]);
-        if (lane == 0)
-            shared[threadIdx.x / WARP * ROWS + r] = squares[r];
-        squares[r] = 0;
-    }
-    __syncthreads();
-    UNROLL_BY(1)
-    for (int warp = 0; warp < blockDim.x / WARP; warp++) {
-        UNROLL
-        for (int r = 0; r < ROWS; r++)
-            squares[r] += shared[warp * ROWS + r];
-    }
-    UNROLL
-    for (int r = 0; r < ROWS; r++) {
-        scale[r] = norm / sqrtf(squares[r]);
-        if (!(g[r] > args.min_usage && squares[r] > 0))
-            scale[r] = 0;
-    }
-    UNROLL_BY(1)
-    for (int i = 4 * threadIdx.x; i < s.dim_pitch; i += step) {
-        float4 d[ROWS], move[ROWS];
-        UNROLL
-        for (int r = 0; r < ROWS; r++) {
-            d[r] = load(args.atoms + at[r] + i);
-            move[r] = add(scale[r], load(args.moves + at[r] + i), make_float4(-d[r].x, -d[r].y, -d[r].z, -d[r].w));
-        }
-        UNROLL
-        for (int r = 0; r < ROWS; r++)
-            if (r < rows) {
-                if (!(scale[r] > 0))
-                    move[r] = zero;
-                store(args.moves + at[r] + i, move[r]);
-                store(args.atoms + at[r] + i, add(1, move[r], d[r]));
+            if (block > 0 && start == own) {
+                if (threadIdx.x == 0)
+                    await(args.updated, static_cast<unsigned>(block) / chunk);
+                __syncthreads();
             }
+            UNROLL_BY(1)
+            for (int i = begin; i < s.dim_pitch; i += step) {
+                float4 p[ROWS], others[ROWS]; // p, then p − b; the other summands of u
+                UNROLL
+                for (int r = 0; r < ROWS; r++) {
+                    p[r] = load(args.decoded + at[r] + i);
+                    if (updates) {
+                        p[r] = add(-1, load(args.products + at[r] + i), p[r]);
+                        others[r] = add(h[r], load(args.atoms + at[r] + i), add(anchor_weight, load(args.anchors + at[r] + i), zero));
+                    }
+                }
+                if (block > 0) {
+                    UNROLL_BY(4)
+                    for (int j = 0; j < BLOCK_ATOMS; j += 4) {
+                        float4 moves[4];
+                        UNROLL
+                        for (int k = 0; k < 4; k++)
+                            moves[k] = load(last_moves + static_cast<long long>(j + k) * s.dim_pitch + i);
+                        UNROLL
+                        for (int r = 0; r < ROWS; r++) {
+                            const float4 c = load(gram[r] + (j - BLOCK_ATOMS));
+                            p[r] = add(c.w, moves[3], add(c.z, moves[2], add(c.y, moves[1], add(c.x, moves[0], p[r]))));
+                        }
+                    }
+                }
+                UNROLL
+                for (int r = 0; r < ROWS; r++) {
+                    if (updates) {
+                        p[r] = add(size[r], add(-1, p[r], others[r]), zero);
+                        squares[r] += p[r].x * p[r].x + p[r].y * p[r].y + (p[r].z * p[r].z + p[r].w * p[r].w);
+                    }
+                    if (r < rows)
+                        store(args.decoded + at[r] + i, p[r]);
+                }
+            }
+            if (!updates)
+                continue;
+            UNROLL
+            for (int r = 0; r < ROWS; r++) {
+                squares[r] = warp_sum(squares[r]);
+                if (lane == 0)
+                    shared[threadIdx.x / WARP * ROWS + r] = squares[r];
+                squares[r] = 0;
+            }
+            __syncthreads();
+            UNROLL_BY(1)
+            for (int warp = team * warps; warp < (team + 1) * warps; warp++) {
+                UNROLL
+                for (int r = 0; r < ROWS; r++)
+                    squares[r] += shared[warp * ROWS + r];
+            }
+            UNROLL
+            for (int r = 0; r < ROWS; r++) {
+                scale[r] = norm / sqrtf(squares[r]);
+                if (!(g[r] > args.min_usage && squares[r] > 0))
+                    scale[r] = 0;
+            }
+            UNROLL_BY(1)
+            for (int i = begin; i < s.dim_pitch; i += step) {
+                float4 d[ROWS], move[ROWS];
+                UNROLL
+                for (int r = 0; r < ROWS; r++) {
+                    d[r] = load(args.atoms + at[r] + i);
+                    move[r] = add(scale[r], load(args.decoded + at[r] + i), make_float4(-d[r].x, -d[r].y, -d[r].z, -d[r].w));
+                }
+                UNROLL
+                for (int r = 0; r < ROWS; r++)
+                    if (r < rows) {
+                        if (!(scale[r] > 0))
+                            move[r] = zero;
+                        store(args.decoded + at[r] + i, move[r]);
+                        store(args.atoms + at[r] + i, add(1, move[r], d[r]));
+                    }
+            }
+            __syncthreads();
+            if (threadIdx.x == 0)
+                post(args.updated);
+        }
     }
 }
 

@@ -35,7 +35,6 @@ type learner struct {
 
 	anchors pointer[float32] // W, K×L
 	decoded pointer[float32] // K×L: GD
-	moves   pointer[float32] // 2·blockAtoms×L: changes of the atoms of a block, and of the previous block
 	square  pointer[float32] // DᵀD, L×L
 	work    pointer[float64] // 2·L: scratch of the kernel power
 
@@ -84,17 +83,18 @@ func (l *learner) Close() error { return l.gpu.Close() }
 const maxQueued = 64
 
 // Numbers of a mini-batch in device memory: sumCount sums over its rows, the loss first, then nonzeros and Σ|a|; a
-// scratch number; and the largest eigenvalue of DᵀD before the step.
+// scratch number; the largest eigenvalue of DᵀD before the step; and the count of jacobi.
 const (
 	sumCount         = 3
 	eigenvalueNumber = sumCount + 1
-	numberCount      = sumCount + 2
+	updatedNumber    = sumCount + 2
+	numberCount      = sumCount + 3
 )
 
 // bytes returns the bytes of the learner's device memory, without its encoder and the resident rows.
 func (l *learner) bytes() int64 {
 	k, dim, codePitch, dimPitch := int64(l.widths.atoms), int64(l.widths.dim), int64(l.widths.codePitch), int64(l.widths.dimPitch)
-	return 4*k*(codePitch+3*dimPitch) + 4*(2*blockAtoms+dim)*dimPitch + 4*dim + 8*2*dim +
+	return 4*k*(codePitch+3*dimPitch) + 4*dim*dimPitch + 4*dim + 8*2*dim +
 		8*(1+maxQueued)*numberCount + 16*2*sumCount
 }
 
@@ -109,7 +109,7 @@ func (l *learner) prepare(start []float32) error {
 	l.products = stateMatrix{alloc[float32](g, w.atoms*w.dimPitch), w.atoms, w.dim, w.dimPitch, floats}
 	l.anchors = upload(g, pitched(start, w.dim, w.dimPitch))
 	l.decoded = alloc[float32](g, w.atoms*w.dimPitch)
-	l.moves, l.square = alloc[float32](g, 2*blockAtoms*w.dimPitch), alloc[float32](g, w.dim*w.dimPitch)
+	l.square = alloc[float32](g, w.dim*w.dimPitch)
 	l.direction = stateMatrix{upload(g, randomDirection(w.dim)), 1, w.dim, w.dim, floats}
 	l.work = alloc[float64](g, 2*w.dim)
 	var sumProgram []instruction
@@ -210,7 +210,7 @@ func (l *learner) queue(ctx context.Context, batches []backend.Minibatch, anchor
 			forgetting = 1
 			g.record(s.computed, g.compute)
 		}
-		l.updateAtoms(before, anchor/float64(lossRows))
+		l.updateAtoms(before, pointer[int32](numbers.at(updatedNumber)), anchor/float64(lossRows))
 		before, lossRows = numbers, len(b.Rows)
 		if learned != nil {
 			learned(lossRows)
@@ -256,24 +256,18 @@ func (l *learner) refresh(eigenvalue pointer[float64]) {
 	e.roundAtoms()
 }
 
-// updateAtoms launches the update of [graph.Learn] for each block of atoms in turn. GD is
+// updateAtoms queues the update of [graph.Learn] for each block of atoms in turn. GD is
 // computed with the precision fp32, although G and B are sums of products of TF32 factors, because the
 // subtraction GD − B cancels most digits. The anchor weight is anchor·loss.
-func (l *learner) updateAtoms(loss pointer[float64], anchor float64) {
+func (l *learner) updateAtoms(loss pointer[float64], updated pointer[int32], anchor float64) {
 	g, w, e := l.gpu, l.widths, l.encoder
-	g.queue(decode{product: l.decoded, codes: l.gram.device, atoms: e.atoms, shape: w.shape(w.atoms)}.launch(fp32), g.compute)
-	moves, lastMoves := l.moves, l.moves.at(blockAtoms*w.dimPitch)
-	for lo := 0; lo < w.atoms; lo += blockAtoms {
-		at, shape := lo*w.dimPitch, w.shape(0)
-		shape.atoms = int32(w.atoms - lo)
-		g.queue(jacobi{
-			atoms: e.atoms.at(at), decoded: l.decoded.at(at), products: l.products.device.at(at), anchors: l.anchors.at(at),
-			gram: l.gram.device.at(lo*w.codePitch + lo), moves: moves, lastMoves: lastMoves, loss: loss,
-			norm: l.norm, minUsage: graph.LeastUse, inverseRelaxation: 1 / graph.Relaxation, anchorWeight: anchor,
-			shape: shape, follows: lo > 0,
-		}.launch(), g.compute)
-		moves, lastMoves = lastMoves, moves
-	}
+	shape := w.shape(w.atoms)
+	g.queue(decode{product: l.decoded, codes: l.gram.device, atoms: e.atoms, shape: shape}.launch(fp32), g.compute)
+	g.queue(jacobi{
+		atoms: e.atoms, decoded: l.decoded, products: l.products.device, anchors: l.anchors, gram: l.gram.device,
+		updated: updated, loss: loss, norm: l.norm, minUsage: graph.LeastUse, inverseRelaxation: 1 / graph.Relaxation,
+		anchorWeight: anchor, shape: shape,
+	}.launch(g.multiprocessors), g.compute)
 }
 
 // SaveState implements [backend.Learner].

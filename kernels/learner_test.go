@@ -155,7 +155,7 @@ func learnerMemory(t *testing.T) int {
 
 // If a launch fails, at once or while it runs, Learn returns no sums and an error that names the kernel.
 func TestLearnerFaults(t *testing.T) {
-	failEachLaunch(t, "decode_fp32 gather jacobi polish power remember round_atoms scale_atoms search_128 totals",
+	failEachLaunch(t, "decode_fp32 gather jacobi polish power remember round_atoms scale_atoms search_128 square totals",
 		func() error {
 			_, err := learnSample(learnerSample.rows, false)
 			return err
@@ -208,7 +208,7 @@ func TestLearnerAllocations(t *testing.T) {
 		return err
 	})
 	// The encoder also allocates dense codes and used atoms, and its slot has no memory for results on the host.
-	if want := encoderAllocations + 2 + slotAllocations - 4 + 13; failed != want || resident {
+	if want := encoderAllocations + 2 + slotAllocations - 4 + 12; failed != want || resident {
 		t.Errorf("%d allocations failed, of %d; all rows on the device is %t", failed, want, resident)
 	}
 }

@@ -11,7 +11,7 @@ and their texts. The script prints means over the seeds. Larger is better, excep
               without a topic are one topic.
   seeds       NMI of the topics of two seeds over all rows, mean over the pairs of seeds
   AUC         AUC of the best topic of a label, mean over labels. The score of a row for a topic is the sum
-              of squared cosines with the topic's themes, if they are among the row's twelve nearest
+              of squared cosines with the topic's themes, if they are among the row's sixteen nearest
               (overcomplete), minus the distance to its centre (k-means), or membership (BERTopic)
   coverage    share of rows with a topic, among the rows that have text
   time        seconds of wall-clock time for topics and labels. It includes starting the program
@@ -100,8 +100,8 @@ class Overcomplete:
         themes = np.load(os.path.join(model, "themes.npy"))
         rows = sparse.load_npz(os.path.join(out, "codes.npz")) @ np.load(os.path.join(model, "dictionary.npy"))
         cosines = rows @ themes.T / np.maximum(np.linalg.norm(rows, axis=1), 1e-30)[:, None]
-        twelfth = np.sort(cosines, axis=1)[:, -min(12, len(themes))]
-        cosines[(cosines < twelfth[:, None]) | (cosines < 0)] = 0
+        least = np.sort(cosines, axis=1)[:, -min(16, len(themes))]
+        cosines[(cosines < least[:, None]) | (cosines < 0)] = 0
         parents = {t["id"]: t["parent"] for t in found["topics"] + found["subtopics"]}
         broad = {}
         for theme in filter(parents.__contains__, range(len(themes))):

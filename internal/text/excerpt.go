@@ -175,7 +175,10 @@ var attribution = regexp.MustCompile(`^.*?[\pL\pN]\S*@\S*[\pL\pN].*?:(?: |$)`)
 // splitAttributions splits each sentence after its attribution, if it has one.
 func splitAttributions(sentences []string) (parts []string) {
 	for _, sentence := range sentences {
-		end := len(attribution.FindString(sentence))
+		end := 0
+		if strings.Contains(sentence, "@") {
+			end = len(attribution.FindString(sentence))
+		}
 		for _, part := range []string{strings.TrimSpace(sentence[:end]), strings.TrimSpace(sentence[end:])} {
 			if part != "" {
 				parts = append(parts, part)
@@ -185,12 +188,12 @@ func splitAttributions(sentences []string) (parts []string) {
 	return parts
 }
 
-// withoutMarks removes mathematical symbols, such as > but not <, from the beginnings of words. It then removes leading words
+// withoutMarks removes marks of quotation and of tables from the beginnings of words. It then removes leading words
 // without letters, digits and emoji.
 func withoutMarks(line string) string {
 	words := strings.Fields(line)
 	for i, word := range words {
-		words[i] = strings.TrimLeftFunc(word, func(r rune) bool { return r != '<' && unicode.Is(unicode.Sm, r) })
+		words[i] = strings.TrimLeft(word, ">|＞")
 	}
 	for len(words) > 0 && !strings.ContainsFunc(words[0], func(r rune) bool { return isWordRune(r) || isEmoji(r) }) {
 		words = words[1:]
@@ -268,10 +271,10 @@ func (s *Lines) Snippet(text string, words []string, length int) string {
 // word is added to the scores of sentences that contain it.
 func (s *Lines) excerpt(text string, words []string, length int, weight func(word int) float64) (excerpt string, telling bool) {
 	all := s.sentences(text)
-	if len(all) == 0 {
-		return "", false
-	}
 	find := finder(words)
+	if len(all) == 0 { // no letters
+		return find.window(oneLine(strings.ToValidUTF8(text[:min(len(text), MaxBytes)], "")), length), false
+	}
 	best, most := 0, math.Inf(-1)
 	for i, c := range all {
 		score := -0.02 * float64(min(i, 20))
@@ -392,16 +395,20 @@ func (f finder) window(line string, n int) string {
 	} else {
 		start = 0
 	}
-	runes := []rune(strings.ToValidUTF8(line[start:], ""))
-	n -= len([]rune(mark))
+	return mark + Truncate(strings.ToValidUTF8(line[start:], ""), n-utf8.RuneCountInString(mark))
+}
+
+// Truncate shortens a text to n characters, and to whole words if that costs at most a quarter. An ellipsis replaces the rest.
+func Truncate(text string, n int) string {
+	runes := []rune(text)
 	if len(runes) <= n {
-		return mark + string(runes)
+		return text
 	}
 	shown := string(runes[:n-1])
-	if i := strings.LastIndexByte(shown, ' '); i > len(shown)*3/4 {
+	if i := strings.LastIndexFunc(shown, unicode.IsSpace); i > len(shown)*3/4 {
 		shown = shown[:i]
 	}
-	return mark + shown + "…"
+	return shown + "…"
 }
 
 // oneLine replaces white space by single spaces. It replaces four or more equal punctuation characters, such as a ruled

@@ -27,6 +27,8 @@ func TestExcerpt(t *testing.T) {
 		{"ruled lines", "three ==== four\n=====\n-----\none ... two ____ 🙂🙂🙂🙂 !!!!!", []string{"two"}, []string{"three — four"}},
 		{"apostrophes", "They say so. They don’t " + filler, []string{"don't"}, []string{"They don’t so"}},
 		{"HTML", "<h1>News</h1>\n<b>Goals</b> of the week.\n", []string{"goals"}, []string{"<b>Goals</b> of the week."}},
+		{"no letters", "\n*** ?!\n", []string{"goals"}, []string{"*** ?!"}},
+		{"operators", "> if a == b {\n> return c\n", []string{"a"}, []string{"if a == b { return c"}},
 		{"quoted HTML", "> <b>Goals</b> of the week.", []string{"goals"}, []string{"<b>Goals</b> of the week."}},
 		{"whole characters", strings.Repeat("é", 3*wholeText), []string{"x"}, []string{"éé", "…"}},
 	} {

@@ -27,6 +27,7 @@ import (
 
 	"overcomplete/internal/memory"
 	"overcomplete/internal/parallel"
+	"overcomplete/internal/text"
 	"overcomplete/interpret"
 	"overcomplete/interpret/topics"
 	"overcomplete/model"
@@ -162,14 +163,6 @@ func (t *texts) set(x *Explorer, row int, text string) {
 		t.Texts = map[string]string{}
 	}
 	t.Texts[x.model.Codes.IDs[row]] = text
-}
-
-// truncate shortens a text to n characters. An ellipsis replaces the rest.
-func truncate(text string, n int) string {
-	if runes := []rune(text); len(runes) > n {
-		return string(runes[:n-1]) + "…"
-	}
-	return text
 }
 
 type neighbour struct {
@@ -398,7 +391,7 @@ func (x *Explorer) word(row int) wordAnswer {
 		a.add(x, n.Row, words, listedText)
 	}
 	if x.summary.Texts {
-		a.set(x, row, truncate(x.model.Codes.Texts.Text[row], wholeText))
+		a.set(x, row, text.Truncate(x.model.Codes.Texts.Text[row], wholeText))
 		for _, c := range x.model.Codes.Texts.Columns {
 			a.Columns = append(a.Columns, [2]string{c.Name, c.Values[row]})
 		}

@@ -14,6 +14,7 @@ import (
 	"overcomplete/internal/dates"
 	"overcomplete/internal/parallel"
 	"overcomplete/internal/ranking"
+	"overcomplete/internal/text"
 	"overcomplete/interpret"
 	"overcomplete/interpret/topics"
 	"overcomplete/vectors"
@@ -348,7 +349,7 @@ func (x *Explorer) colourings(rows []int) []colouring {
 			c.Of[i] = slices.Index(c.Values, column.Values[row])
 		}
 		for i, value := range c.Values {
-			c.Values[i] = truncate(value, listedText)
+			c.Values[i] = text.Truncate(value, listedText)
 		}
 		all = append(all, c)
 	}

@@ -13,6 +13,7 @@ import (
 	"text/template"
 
 	"overcomplete/internal/parallel"
+	"overcomplete/internal/text"
 	"overcomplete/interpret"
 )
 
@@ -131,7 +132,7 @@ func (x *Explorer) embedTopics(data *pageData) {
 		data.Bodies, data.Columns = make([][]string, len(rows.Rows)), x.columnNames()
 		parallel.Each(context.Background(), len(rows.Rows), func(i int) {
 			excerpt, _ := x.index.Excerpt(rows.Rows[i], nil, listedText)
-			data.Bodies[i] = append([]string{excerpt, truncate(x.model.Codes.Texts.Text[rows.Rows[i]], length)}, x.columnValues(rows.Rows[i])...)
+			data.Bodies[i] = append([]string{excerpt, text.Truncate(x.model.Codes.Texts.Text[rows.Rows[i]], length)}, x.columnValues(rows.Rows[i])...)
 		})
 	}
 	data.Topic = map[string]typicalAnswer{}

@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
+
+	"overcomplete/internal/text"
 )
 
 //go:embed assets
@@ -176,7 +178,7 @@ func (x *Explorer) columnNames() []string {
 func (x *Explorer) columnValues(row int) []string {
 	values := []string{}
 	for _, c := range x.textColumns() {
-		values = append(values, truncate(c.Values[row], listedText))
+		values = append(values, text.Truncate(c.Values[row], listedText))
 	}
 	return values
 }

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	rowThemes = 12      // largest number of themes of a row
+	rowThemes = 16      // largest number of themes of a row
 	blockRows = 1 << 11 // rows that are compared with the themes in one step
 )
 
 // Memory estimates the memory of the topics of n rows in bytes, measured as the peak per row beside an index.
-func Memory(n int) uint64 { return 240 * uint64(n) }
+func Memory(n int) uint64 { return 272 * uint64(n) }
 
 // Encode returns the cosines of the rows of m with its M themes, V×M. Each is the cosine between the direction of a theme
-// and the centred reconstruction aD of a row. A row holds up to twelve cosines, the largest positive ones. It holds none if
+// and the centred reconstruction aD of a row. A row holds up to sixteen cosines, the largest positive ones. It holds none if
 // its text is empty, or if its largest cosine is at most a threshold. The threshold is √(2·ln M/L), about the largest
 // cosine with M random directions, but at most 0.5. If ctx is cancelled, Encode returns ctx.Err().
 func Encode(ctx context.Context, m *model.Model) (*vectors.CSR, error) {

@@ -16,8 +16,7 @@ package topics
 import (
 	"cmp"
 	"context"
-	"hash/fnv"
-	"io"
+	"hash/maphash"
 	"math/bits"
 	"slices"
 	"strconv"
@@ -82,7 +81,7 @@ type Value struct {
 //
 // The last broad topic is "other", if there are rows for it: rows that fit no theme, and rows of small branches. A branch
 // is small if its number of rows is below 0.5 % of all rows and below a sixth of the mean of the broad topics. It is also
-// small if the number is below half the mean, and less than 15 % of its texts contain a word of its label. Small branches
+// small if the number is below the mean, and less than 15 % of its texts contain a word of its label. Small branches
 // are subtopics of "other".
 type Table struct {
 	Topics    []Topic `json:"topics"`    // broad topics
@@ -115,7 +114,7 @@ const (
 )
 
 // New returns the topics of the rows of m, a model with M themes. The argument x must index the codes of m;
-// number is the number of broad topics, 1 to M. A row descends the tree from its root to one of the twelve themes that
+// number is the number of broad topics, 1 to M. A row descends the tree from its root to one of the sixteen themes that
 // have the largest cosines with it ([Encode]), and belongs to all topics on its path. If ctx is cancelled, New returns
 // ctx.Err().
 func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*Table, error) {
@@ -125,18 +124,19 @@ func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*
 	}
 	themes := m.Info.Training.Themes
 	t := &Table{Topics: []Topic{}, Subtopics: []Topic{}, Codes: codes, Rows: slices.Repeat([]ID{None}, codes.Rows), ThemeOf: make([]ID, codes.Rows)}
-	order := make([]int32, themes.Len())
-	for j, first := range themes.Splits {
-		order[first] = int32(j)
-	}
+	tree := newTree(themes)
 	parallel.Ranges(codes.Rows, func(lo, hi int) {
+		var powers [rowThemes]float32
 		for i := lo; i < hi; i++ {
 			near, cosines := codes.Row(i)
-			t.ThemeOf[i] = descend(near, cosines, order)
+			for j, c := range cosines {
+				powers[j] = power(c)
+			}
+			t.ThemeOf[i] = tree.descend(near, powers[:len(near)])
 		}
 	})
-	tree := newTree(themes, t.ThemeOf)
-	labels, reach := tree.label(x, t.ThemeOf)
+	tree.addRows(t.ThemeOf)
+	labels, reach := tree.label(x, t.ThemeOf, themes.Topics)
 	add := func(to *[]Topic, id ID, rows []int32, parent ID) {
 		topic := labels[id]
 		topic.ID, topic.Parent, topic.rows, topic.Count = id, parent, rows, len(rows)
@@ -156,7 +156,7 @@ func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*
 	for _, id := range tree.divide(tree.root(), number) {
 		switch rows := len(tree.rowsOf(id)); {
 		case rows == 0:
-		case float64(rows) < least, float64(rows) < mean/2 && reach[id] < minReach:
+		case float64(rows) < least, float64(rows) < mean && reach[id] < minReach:
 			small = append(small, id)
 		default:
 			broad = append(broad, id)
@@ -194,9 +194,9 @@ func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*
 	return t, ctx.Err()
 }
 
-// label returns a labelled topic for each branch, by id, and one for "other". It also returns the share of each branch's
-// texts that contain a word of the label; see [interpret.Index.GroupLabels].
-func (t *tree) label(x *interpret.Index, themeOf []ID) (topics []Topic, reach []float64) {
+// label returns a labelled topic for each branch, by id, and one for "other", given the default number of broad topics. It
+// also returns the share of each branch's texts that contain a word of the label; see [interpret.Index.GroupLabels].
+func (t *tree) label(x *interpret.Index, themeOf []ID, broad int) (topics []Topic, reach []float64) {
 	groups, ranges := make([]int32, len(themeOf)), make([][2]int32, len(t.branches))
 	for i, theme := range themeOf {
 		groups[i] = int32(theme)
@@ -207,10 +207,14 @@ func (t *tree) label(x *interpret.Index, themeOf []ID) (topics []Topic, reach []
 		}
 	}
 	words, reach := x.GroupLabels(groups, ranges, labelWords)
-	words = append(words[t.themes:], words[:t.themes]...) // larger topics first, so that their labels need no numbers
 	topics = make([]Topic, len(words)+1)
-	for i, label := range interpret.Distinct(words) {
-		topics[(i+int(t.themes))%len(words)] = Topic{Words: words[i], Label: strings.Join(label, ", ")}
+	order := t.shownFirst(broad) // so that their labels need no numbers
+	ordered := make([][]string, len(words))
+	for i, id := range order {
+		ordered[i] = words[id]
+	}
+	for i, label := range interpret.Distinct(ordered) {
+		topics[order[i]] = Topic{Words: ordered[i], Label: strings.Join(label, ", ")}
 	}
 	for id := range t.branches {
 		same := t.smallest(int32(id))
@@ -221,6 +225,23 @@ func (t *tree) label(x *interpret.Index, themeOf []ID) (topics []Topic, reach []
 	}
 	topics[len(words)] = Topic{Words: []string{}, Label: "other"}
 	return topics, reach
+}
+
+// shownFirst returns the ids of all branches: first broad topics, then the subtopics below them, then the others.
+func (t *tree) shownFirst(broad int) []int32 {
+	order := t.largestFirst(t.divide(t.root(), broad))
+	listed := make([]bool, len(t.branches))
+	for i := 0; i < len(order); i++ {
+		order[i] = t.smallest(order[i])
+		listed[order[i]] = true
+		order = append(order, t.largestFirst(t.children(order[i]))...)
+	}
+	for id := range t.branches {
+		if !listed[id] {
+			order = append(order, int32(id))
+		}
+	}
+	return order
 }
 
 // largestFirst sorts branches in decreasing order of the number of rows.
@@ -259,9 +280,9 @@ func (t *Topic) Typical(x *interpret.Index, n, length int) []Example {
 		ranked.Add(ranking.Item{Index: at, Score: score})
 	}
 	found := []Example{}
-	excerpts, telling := make([]string, len(rows)), make([]bool, len(rows)) // of the rows that were tried
-	taken := map[uint64]int{}                                               // index in found, by passage
-	parts, done := map[int]bool{}, map[int]bool{}                           // parts with an example; rows that are an example or resemble one
+	excerpts, telling, passages := make([]string, len(rows)), make([]bool, len(rows)), make([][]uint64, len(rows)) // of the rows that were tried
+	taken := map[uint64]int{}                                                                                      // index in found, by passage
+	parts, done := map[int]bool{}, map[int]bool{}                                                                  // parts with an example; rows that are an example or resemble one
 	items := ranked.Items()
 	for try := range 3 { // try telling texts of different parts, then telling texts of any part, then any text
 		for rank, item := range items {
@@ -271,8 +292,10 @@ func (t *Topic) Typical(x *interpret.Index, n, length int) []Example {
 				continue
 			}
 			e := Example{Row: rows[item.Index], Word: x.Codes.IDs[rows[item.Index]]}
-			passages := passagesOf(x.Codes.Name(e.Row))
-			if at, ok := firstTaken(taken, passages); ok {
+			if passages[item.Index] == nil {
+				passages[item.Index] = passagesOf(x.Codes.Name(e.Row))
+			}
+			if at, ok := firstTaken(taken, passages[item.Index]); ok {
 				found[at].Alike++
 				done[item.Index] = true
 				continue
@@ -284,7 +307,7 @@ func (t *Topic) Typical(x *interpret.Index, n, length int) []Example {
 				continue
 			}
 			e.Text = excerpts[item.Index]
-			for _, passage := range passages {
+			for _, passage := range passages[item.Index] {
 				taken[passage] = len(found)
 			}
 			parts[part], done[item.Index] = true, true
@@ -303,15 +326,15 @@ func firstTaken(taken map[uint64]int, passages []uint64) (index int, ok bool) {
 	return 0, false
 }
 
+var seed = maphash.MakeSeed()
+
 // passagesOf returns the hashes of all passages of eight words of a text. If the text has fewer words, they are the only
 // passage. A quote of a text thus shares passages with it, wherever its lines break.
 func passagesOf(text string) (passages []uint64) {
 	const passageWords = 8
 	var words []uint64
 	for word := range strings.FieldsFuncSeq(strings.ToLower(text[:min(len(text), maxText)]), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
-		h := fnv.New64a()
-		io.WriteString(h, word)
-		words = append(words, h.Sum64())
+		words = append(words, maphash.String(seed, word))
 	}
 	for first := range max(1, len(words)-passageWords+1) {
 		sum := uint64(0)

@@ -40,8 +40,8 @@ func testModel() *model.Model {
 			s.AppendRow([]int32{1}, []float32{1})
 		case i == 90:
 			s.AppendRow(nil, nil)
-		case i == 0: // theme 5 has the largest cosine, but a smaller Σcosine^2.5 than themes 0 and 1 together
-			s.AppendRow([]int32{0, 1, 5}, []float32{0.6, 0.5, 0.62})
+		case i == 0: // theme 0 is nearest, and then themes of two other topics
+			s.AppendRow([]int32{0, 3, 5}, []float32{0.62, 0.5, 0.6})
 		default:
 			s.AppendRow([]int32{theme}, []float32{1 + rng.Float32()})
 		}
@@ -234,13 +234,13 @@ func TestTree(t *testing.T) {
 
 // A tree divides a branch at the splits nearest to the root. Other branches keep their ids.
 func TestDivide(t *testing.T) {
-	tree := newTree(&model.Themes{Splits: []int32{2, 3, 1}}, nil)
+	tree := newTree(&model.Themes{Splits: []int32{2, 3, 1}})
 	for n, want := range [][]int32{{4}, {6, 5}, {6, 2, 3}, {0, 1, 2, 3}, {0, 1, 2, 3}} {
 		if got := tree.divide(tree.root(), n+1); !slices.Equal(got, want) {
 			t.Errorf("%d branches: %d, want %d", n+1, got, want)
 		}
 	}
-	tree = newTree(new(model.Themes), nil)
+	tree = newTree(new(model.Themes))
 	if got := tree.divide(tree.root(), 2); !slices.Equal(got, []int32{0}) {
 		t.Errorf("one theme: %d", got)
 	}
@@ -313,25 +313,29 @@ func TestIDsOfPart(t *testing.T) {
 	}
 }
 
-// A row follows the larger Σcosine^2.5 at each split.
+// A row follows the side of a split with the half that has the larger sum of powers.
 func TestDescend(t *testing.T) {
-	order := []int32{0, 2, 0, 3, 1} // splits from the root: 0, 1 | 2, 3, 4; then 2, 3 | 4; then 0 | 1; then 2 | 3
+	tree := newTree(&model.Themes{Splits: []int32{2, 4, 1, 3}}) // from the root: 0, 1 | 2, 3, 4; then 2, 3 | 4; then 0 | 1; then 2 | 3
 	for _, c := range []struct {
-		themes  []int32
-		cosines []float32
-		want    ID
+		themes []int32
+		powers []float32
+		want   ID
 	}{
 		{nil, nil, None},
-		{[]int32{3}, []float32{0.1}, 3},
-		{[]int32{0, 1, 2}, []float32{0.49, 0.51, 0.65}, 1},    // 0.354 > 0.341
-		{[]int32{0, 1, 2}, []float32{0.49, 0.51, 0.67}, 2},    // 0.354 < 0.367
-		{[]int32{2, 3, 4}, []float32{0.4, 0.5, 0.53}, 3},      // 0.278 > 0.204
-		{[]int32{1, 3, 4}, []float32{0.5, 0.5, 0.5}, 3},       // 0.177 < 0.354; then equal, so the first
-		{[]int32{0, 1, 2, 3, 4}, []float32{1, 1, 1, 1, 1}, 2}, // 2 < 3; 2 > 1
+		{[]int32{3}, []float32{1}, 3},
+		{[]int32{0, 1, 2}, []float32{3, 6, 5}, 1},
+		{[]int32{0, 1, 2}, []float32{3, 4, 5}, 2},             // sides have sums 7 > 5, but halves 4 < 5
+		{[]int32{0, 2, 3, 4}, []float32{4, 2, 3, 1}, 3},       // 2 and 3 together exceed 4
+		{[]int32{2, 3, 4}, []float32{2, 3, 4}, 4},             // themes have no halves: 3 < 4
+		{[]int32{1, 3, 4}, []float32{1, 1, 1}, 1},             // equal, so the first
+		{[]int32{0, 1, 2, 3, 4}, []float32{1, 1, 1, 1, 1}, 2}, // 1 < 2; then equal
 	} {
-		if got := descend(c.themes, c.cosines, order); got != c.want {
-			t.Errorf("themes %d, cosines %v: %d, want %d", c.themes, c.cosines, got, c.want)
+		if got := tree.descend(c.themes, c.powers); got != c.want {
+			t.Errorf("themes %d, powers %v: %d, want %d", c.themes, c.powers, got, c.want)
 		}
+	}
+	if got := power(0.25); got != 1./32 {
+		t.Errorf("power of 0.25: %v", got)
 	}
 }
 
@@ -409,8 +413,11 @@ func TestLabels(t *testing.T) {
 		}
 		labels := map[string]bool{}
 		topics := tableOf(t, m).Topics[:3] // without "other"
-		for _, topic := range topics {
+		for i, topic := range topics {
 			labels[topic.Label] = true
+			if number := fmt.Sprintf(" (%d)", i+1); name == "alike" && i > 0 != strings.HasSuffix(topic.Label, number) {
+				t.Errorf("%s: topic %d is called %q", name, i, topic.Label)
+			}
 			if slices.ContainsFunc(topic.Words, func(word string) bool { return text != nil && slices.Contains(m.Codes.IDs, word) }) {
 				t.Errorf("%s: the name of a row is in the label %q", name, topic.Label)
 			}

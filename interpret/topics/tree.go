@@ -21,8 +21,8 @@ type tree struct {
 	starts   []int32 // index in rows of each theme's first row, M+1
 }
 
-// newTree returns the tree of themes. Row i has the theme of[i], or None.
-func newTree(themes *model.Themes, of []ID) *tree {
+// newTree returns the tree of themes, without rows.
+func newTree(themes *model.Themes) *tree {
 	m := int32(themes.Len())
 	t := &tree{themes: m, branches: make([]branch, 2*m-1), starts: make([]int32, m+1)}
 	begin, end := make([]int32, m+1), make([]int32, m+1) // ids of the largest branches so far, by lo and by hi
@@ -37,23 +37,27 @@ func newTree(themes *model.Themes, of []ID) *tree {
 		t.branches[m+j] = whole
 		begin[whole.lo], end[whole.hi] = m+j, m+j
 	}
+	return t
+}
+
+// addRows sets the rows of the tree. Row i has the theme of[i], or None.
+func (t *tree) addRows(of []ID) {
 	for _, theme := range of {
 		if theme != None {
 			t.starts[theme+1]++
 		}
 	}
-	for theme := range m {
+	for theme := range t.themes {
 		t.starts[theme+1] += t.starts[theme]
 	}
 	next := slices.Clone(t.starts)
-	t.rows = make([]int32, t.starts[m])
+	t.rows = make([]int32, t.starts[t.themes])
 	for i, theme := range of {
 		if theme != None {
 			t.rows[next[theme]] = int32(i)
 			next[theme]++
 		}
 	}
-	return t
 }
 
 // rowsOf returns the rows of a branch, in the order of their themes.
@@ -111,23 +115,17 @@ func (t *tree) children(id int32) []int32 {
 	return slices.DeleteFunc(t.divide(t.smallest(id), maxChildren), func(part int32) bool { return len(t.rowsOf(part)) == 0 })
 }
 
-// descend returns the theme of a row, given the row's themes in increasing order and their cosines. Without themes it
-// returns None. At each split that separates these themes, from the root down, the row follows the side with the larger
-// Σcosine^2.5. Smaller exponents favour branches of many themes, so that small topics lose their rows. Larger exponents
-// agree less with classes of texts. For each theme except the first, order[theme] is the index of the split that begins
-// at that theme.
-func descend(themes []int32, cosines []float32, order []int32) ID {
-	for len(themes) > 1 {
-		at, first := 0, int32(len(order))
-		for i := 1; i < len(themes); i++ {
-			if split := slices.Min(order[themes[i-1]+1 : themes[i]+1]); split < first {
-				at, first = i, split
-			}
-		}
-		if power(cosines[:at]) >= power(cosines[at:]) {
-			themes, cosines = themes[:at], cosines[:at]
+// descend returns the theme of a row, given the row's themes in increasing order and the powers of their cosines. Without
+// themes it returns None. From the root down, the row follows the side of a split that has the strongest half: the one
+// with the largest sum of powers. Sums of whole sides, or of quarters, agree less with classes of texts.
+func (t *tree) descend(themes []int32, powers []float32) ID {
+	for id := t.root(); len(themes) > 1; {
+		at := t.split(id, themes)
+		halves := t.branches[id].halves
+		if t.strongestHalf(halves[0], themes[:at], powers[:at]) >= t.strongestHalf(halves[1], themes[at:], powers[at:]) {
+			id, themes, powers = halves[0], themes[:at], powers[:at]
 		} else {
-			themes, cosines = themes[at:], cosines[at:]
+			id, themes, powers = halves[1], themes[at:], powers[at:]
 		}
 	}
 	if len(themes) == 0 {
@@ -136,9 +134,24 @@ func descend(themes []int32, cosines []float32, order []int32) ID {
 	return ID(themes[0])
 }
 
-func power(cosines []float32) (sum float32) {
-	for _, c := range cosines {
-		sum += c * c * float32(math.Sqrt(float64(c)))
+// split returns how many of the given themes of a branch are in its first half. Themes have no first half.
+func (t *tree) split(id int32, themes []int32) int {
+	at, _ := slices.BinarySearch(themes, t.branches[t.branches[id].halves[1]].lo)
+	return at
+}
+
+func (t *tree) strongestHalf(id int32, themes []int32, powers []float32) float32 {
+	at := t.split(id, themes)
+	return max(sum(powers[:at]), sum(powers[at:]))
+}
+
+func sum(powers []float32) (sum float32) {
+	for _, p := range powers {
+		sum += p
 	}
 	return sum
 }
+
+// power returns cosine^2.5. Smaller exponents favour branches of many themes, so that small topics lose their rows.
+// Larger exponents agree less with classes of texts.
+func power(cosine float32) float32 { return cosine * cosine * float32(math.Sqrt(float64(cosine))) }

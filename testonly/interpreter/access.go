@@ -110,3 +110,34 @@ func (a access) store(w *warp, in *instruction, active uint32) {
 		copy(m.data[at:], data[:a.count*a.size])
 	}
 }
+
+// addReleasing adds to a word of global memory. Blocks that acquire later see the block's accesses before its last barrier.
+func addReleasing(w *warp, in *instruction, active uint32) {
+	b := w.block
+	w.eachWord(in.args[0], in.offsets[0], active, func(lane int, word []byte) {
+		value := binary.LittleEndian.Uint32(word) + uint32(w.registers[in.args[1]][lane])
+		binary.LittleEndian.PutUint32(word, value)
+	})
+	b.released[b.number] = b.synced
+}
+
+// loadAcquiring reads a word of global memory. After its next barrier, the block sees what others have released.
+func loadAcquiring(w *warp, in *instruction, active uint32) {
+	w.eachWord(in.args[1], in.offsets[0], active, func(lane int, word []byte) {
+		w.registers[in.args[0]][lane] = uint64(binary.LittleEndian.Uint32(word))
+	})
+	copy(w.block.acquired, w.block.released)
+}
+
+// eachWord calls f for the word of each active lane. Accesses of f are atomic: they are no races.
+func (w *warp) eachWord(register, offset int, active uint32, f func(lane int, word []byte)) {
+	for i := range lanes {
+		if active>>i&1 != 0 {
+			m, at := w.place(i, spaceGlobal, w.address(register, offset, i), 4)
+			if m.known[at/4] != 0xf {
+				w.fail(i, "reads byte %d of %s, which nobody has written", at, m)
+			}
+			f(i, m.data[at:at+4])
+		}
+	}
+}

@@ -17,7 +17,8 @@
 //   - an access outside all buffers, or not aligned to its size,
 //   - a read of a register or of a byte of memory before it is written,
 //   - a race: two threads access the same bytes, at least one of them writes, and no barrier separates them
-//     (bar.warp.sync within a warp, bar.sync within a block; none between blocks),
+//     (bar.warp.sync within a warp, bar.sync within a block; between blocks, bar.sync and red.release in one, then
+//     ld.acquire and bar.sync in the other),
 //   - an access to the target of an asynchronous copy before its thread has waited for it,
 //   - a bar.sync, or an instruction of whole warps, that not all warps or lanes reach,
 //   - a factor of mma with more bits than TF32 has.
@@ -85,6 +86,7 @@ type Launch struct {
 	Grid      [2]int   // blocks
 	Threads   int      // per block, a multiple of 32
 	Shared    int      // bytes of dynamic shared memory per block
+	Together  bool     // all blocks run at once, so that they may wait for each other; otherwise one after the other
 	Arguments [][]byte // one per parameter, little-endian
 }
 
@@ -94,8 +96,8 @@ type launch struct {
 	Launch
 	kernel     *Kernel
 	parameters []byte
-	started    uint32 // clock at the start
-	warps      []*warp
+	started    uint32   // clock at the start
+	released   []uint32 // for each block, clock of its last barrier before it released its writes; 0 at first
 }
 
 // Launch runs a kernel to its end. The error names the faulty instruction and thread.
@@ -114,43 +116,74 @@ func (m *Machine) Launch(k *Kernel, l Launch) (err error) {
 		}
 		copy(run.parameters[p.offset:], l.Arguments[i])
 	}
-	for i := range l.Threads / lanes {
-		run.warps = append(run.warps, newWarp(run, i))
-	}
+	run.released = make([]uint32, l.Grid[0]*l.Grid[1])
 	defer recoverFault(&err)
-	b := &block{launch: run, shared: memory{name: "shared memory"}}
-	for _, number := range m.rng.Perm(l.Grid[0] * l.Grid[1]) {
-		b.run(number)
+	var blocks []*block
+	for _, number := range m.rng.Perm(len(run.released)) {
+		if len(blocks) == 0 || l.Together {
+			blocks = append(blocks, newBlock(run))
+		}
+		b := blocks[len(blocks)-1]
+		b.start(number)
+		if !l.Together {
+			run.run(blocks)
+		}
+	}
+	if l.Together {
+		run.run(blocks)
 	}
 	return nil
+}
+
+// run runs blocks to their end.
+func (l *launch) run(blocks []*block) {
+	var ready []*warp
+	for _, b := range blocks {
+		ready = append(ready, b.warps...)
+	}
+	for len(ready) > 0 {
+		i := l.rng.IntN(len(ready))
+		w := ready[i]
+		if !w.run(1 + l.rng.IntN(400)) {
+			continue
+		}
+		ready = slices.Delete(ready, i, i+1)
+		if w.block.running--; w.block.running == 0 {
+			ready = append(ready, w.block.meet()...)
+		}
+	}
 }
 
 // block is the state of a running block.
 type block struct {
 	*launch
-	number int
-	shared memory
-	synced uint32 // clock at its last barrier
+	number   int
+	shared   memory
+	warps    []*warp
+	running  int      // number of warps that neither wait nor have ended
+	synced   uint32   // clock at its last barrier
+	acquired []uint32 // released at its last acquiring load
+	seen     []uint32 // acquired at its last barrier
 }
 
-func (b *block) run(number int) {
-	b.number = number
+func newBlock(l *launch) *block {
+	b := &block{launch: l, shared: memory{name: "shared memory"}, acquired: make([]uint32, len(l.released)), seen: make([]uint32, len(l.released))}
+	for i := range l.Threads / lanes {
+		b.warps = append(b.warps, newWarp(l, i))
+	}
+	return b
+}
+
+// start moves the block to the beginning of the kernel, as block number of the grid.
+func (b *block) start(number int) {
+	b.number, b.running = number, len(b.warps)
 	b.clock++
 	b.synced = b.clock
+	clear(b.acquired)
+	clear(b.seen)
 	b.shared.clear(b.kernel.sharedBytes + b.Shared)
 	for _, w := range b.warps {
 		w.start(b)
-	}
-	ready := slices.Clone(b.warps)
-	for len(ready) > 0 {
-		i := b.rng.IntN(len(ready))
-		if w := ready[i]; !w.run(1 + b.rng.IntN(400)) {
-			continue
-		}
-		ready = slices.Delete(ready, i, i+1)
-		if len(ready) == 0 {
-			ready = b.meet()
-		}
 	}
 }
 
@@ -172,11 +205,12 @@ func (b *block) meet() []*warp {
 		return nil
 	}
 	b.clock++
-	b.synced = b.clock
+	b.synced, b.running = b.clock, len(b.warps)
+	copy(b.seen, b.acquired)
 	for _, w := range b.warps {
 		w.waiting, w.synced = nil, b.clock
 	}
-	return slices.Clone(b.warps)
+	return b.warps
 }
 
 // fault is the panic that ends a launch or Parse early.

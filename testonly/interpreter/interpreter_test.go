@@ -81,7 +81,7 @@ func encode(x any) []byte {
 
 func (m memories) launch(k *Kernel, blocks, threads int) error {
 	return m.Launch(k, Launch{
-		Grid: [2]int{blocks, 1}, Threads: threads, Shared: 2048,
+		Grid: [2]int{blocks, 1}, Threads: threads, Shared: 2048, Together: blocks > 1,
 		Arguments: [][]byte{encode(uint64(m.out)), encode([2]uint64{0, uint64(m.in)})},
 	})
 }
@@ -98,9 +98,19 @@ func results[T any](t *testing.T, m memories, n int) []T {
 	return all
 }
 
+// released returns instructions with which block 0 writes out and releases it, and the other blocks acquire and read it, with
+// instructions before the release and after the acquisition.
+func released(before, after string) string {
+	return `setp.ne.s32 %p1, %r2, 0; setp.ne.s32 %p3, %r1, 0; @%p1 bra $other;
+		st.global.u32 [%rd5], %r1; ` + before + ` @%p3 bra $end; mov.u32 %r3, 1; red.release.gpu.global.add.u32 [%rd2], %r3; bra $end;
+		$other: @%p3 bra $go;
+		$wait: ld.acquire.gpu.global.s32 %r3, [%rd2]; setp.lt.s32 %p2, %r3, 1; @%p2 bra $wait;
+		$go: ` + after + ` ld.global.u32 %r4, [%rd5]; $end:`
+}
+
 // Each faulty kernel ends with an error. A correct kernel that differs little from it doesn't.
 func TestFaults(t *testing.T) {
-	const pass = "^$"
+	const pass, early = "^$", "reads byte .* of out, (written by thread|which nobody has written)"
 	for _, test := range []struct{ name, want, body string }{
 		{"own element", pass, `st.global.u32 [%rd5], %r1; ld.global.u32 %r3, [%rd5];`},
 		{"beyond the end", `line 30, ld.global.u32 %r3, \[%rd6\+1024\], uses bytes 1024 to 1027 of in, which has 1024`,
@@ -148,6 +158,10 @@ func TestFaults(t *testing.T) {
 			`shr.u32 %r3, %r1, 1; mul.wide.u32 %rd6, %r1, 2; add.s64 %rd6, %rd1, %rd6; mov.b32 {%rs1, %rs2}, %r1; st.global.u16 [%rd6], %rs1; ld.global.u16 %rs3, [%rd6];`},
 		{"another block's element", `writes byte 4 of out, written by thread 0 of block \([012], 0\) without`,
 			`mov.u32 %r3, %r2; setp.ne.s32 %p1, %r1, 0; @%p1 bra $skip; st.global.u32 [%rd1+4], %r3; $skip:`},
+		{"a released element", pass, released("bar.sync 0;", "bar.sync 0;")},
+		{"released without a barrier before", early, released("", "bar.sync 0;")},
+		{"acquired without a barrier after", early, released("bar.sync 0;", "")},
+		{"not acquired", early, strings.ReplaceAll(released("bar.sync 0;", "bar.sync 0;"), "bra $wait", "bra $go")},
 		{"warps without a barrier", "waits for warps that have ended",
 			`setp.lt.u32 %p1, %r1, 32; @%p1 bra $skip; bar.sync 0; $skip:`},
 		{"another barrier", "waits while other warps do at line",

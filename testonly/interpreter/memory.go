@@ -119,12 +119,12 @@ func (w *warp) thread(lane int) uint32 {
 func blockOf(thread uint32) uint32 { return thread / mostThreads }
 func warpOf(thread uint32) uint32  { return thread / lanes }
 
-// since returns the clock of the last barrier between another thread and a thread of the warp. Later accesses of
-// the other thread are concurrent.
+// since returns the clock of the last barrier between another thread and a thread of the warp, or of the last barrier that
+// the other thread's block has released to the warp's. Later accesses of the other thread are concurrent.
 func (w *warp) since(other, thread uint32) uint32 {
 	switch {
 	case blockOf(other) != blockOf(thread):
-		return w.block.started
+		return max(w.block.started, w.block.seen[blockOf(other)])
 	case warpOf(other) != warpOf(thread):
 		return w.block.synced
 	}

@@ -94,6 +94,8 @@ var operations = map[string]operation{
 	"bar.warp.sync":                            {operands: "r", together: true, run: meetLanes},
 	"shfl.sync.bfly.b32":                       {operands: "S r r r r", together: true, run: shuffle},
 	"vote.sync.ballot.b32":                     {operands: "R r r", together: true, run: ballot},
+	"red.release.gpu.global.add.u32":           {operands: "A r", run: addReleasing},
+	"ld.acquire.gpu.global.s32":                {operands: "R A", run: loadAcquiring},
 	"cp.async.cg.shared.global":                {operands: "A A n r", run: copyAsync},
 	"ldmatrix.sync.aligned.m8n8.x1.shared.b16": loadMatrices(1, false), "ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16": loadMatrices(1, true),
 	"ldmatrix.sync.aligned.m8n8.x2.shared.b16": loadMatrices(2, false), "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16": loadMatrices(2, true),

@@ -94,7 +94,8 @@ function searchBodies(query) {
   const around = (text) => {
     const before = text.search(patternOf(matched)) - 80;
     const from = before > 0 ? text.indexOf(" ", before) + 1 : 0;
-    return (from > 0 ? "…" : "") + text.slice(from, from + 240).toWellFormed() + (from + 240 < text.length ? "…" : "");
+    const part = text.slice(from, from + 240).toWellFormed();
+    return (from > 0 ? "…" : "") + (from + 240 < text.length ? part.replace(/ \S{0,60}$/, "") + "…" : part);
   };
   return { kind: "search", words: best.map((hit) => ids[hit.i]), total: all.length, matched, unknown, of: best.map(of),
     topics: [...counts].map(([topic, texts]) => ({ topic, texts })).sort((a, b) => b.texts - a.texts),

@@ -149,7 +149,7 @@ function topicsList(t) {
   const select = (all, chosen, choose) => h("select", { onchange: (event) => { choose(event.currentTarget.value); draw(); } }, all.map((c) => h("option", { value: c.name, selected: c.name === chosen }, visible(c.name), c.by && ` by ${c.by}`)));
   const notes = [
     t.blank > 0 && `${plural(t.blank, "empty text")}`,
-    t.outliers.length > 0 && `${plural(t.outliers.length, unit())} unlike all others`,
+    t.outliers.length > 0 && `the ${plural(t.outliers.length, unit())} least like the others`,
   ].filter(Boolean);
   const noted = h("ul", { class: "plain" }, notes.map((note) => h("li", {}, note)));
   ask("duplicates").then(({ repeated }) => {

@@ -72,7 +72,9 @@ char *open_driver(const char *library) {
 
 CUresult start_driver(void) { return ((CUresult (*)(unsigned int))library_cuInit)(0); }
 
-CUresult launch_kernel(CUfunction f, unsigned x, unsigned y, unsigned threads, unsigned shared, CUstream stream, void *argument) {
+CUresult launch_kernel(CUfunction f, unsigned x, unsigned y, unsigned threads, unsigned shared, bool cooperative, CUstream stream, void *argument) {
+    if (cooperative)
+        return cuLaunchCooperativeKernel(f, x, y, 1, threads, 1, 1, shared, stream, &argument);
     return cuLaunchKernel(f, x, y, 1, threads, 1, 1, shared, stream, &argument, NULL);
 }
 

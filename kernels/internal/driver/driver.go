@@ -113,10 +113,10 @@ func SetDynamicShared(fn cu.Function, bytes int) error {
 }
 
 // Launch launches a kernel, whose only argument is a struct, on a grid of x × y blocks. A block has the given
-// number of threads and of bytes of dynamic shared memory.
-func Launch(fn cu.Function, x, y, threads, shared int, stream cu.Stream, argument unsafe.Pointer) error {
+// number of threads and of bytes of dynamic shared memory. With cooperative, the launch fails unless all blocks can run at once.
+func Launch(fn cu.Function, x, y, threads, shared int, cooperative bool, stream cu.Stream, argument unsafe.Pointer) error {
 	f, s := *(*C.CUfunction)(unsafe.Pointer(&fn)), *(*C.CUstream)(unsafe.Pointer(&stream))
-	return asError(C.launch_kernel(f, C.uint(x), C.uint(y), C.uint(threads), C.uint(shared), s, argument))
+	return asError(C.launch_kernel(f, C.uint(x), C.uint(y), C.uint(threads), C.uint(shared), C.bool(cooperative), s, argument))
 }
 
 // Graph is a CUDA graph, ready to launch.

@@ -48,7 +48,9 @@ func look() {
 		fmt.Println("free:", HostFree(p))
 	}
 	fmt.Println("shared:", SetDynamicShared(cu.Function{}, 100_000))
-	fmt.Println("launch:", Launch(cu.Function{}, 1, 2, 4, 7, cu.Stream{}, unsafe.Pointer(&[3]int64{8, 9, 10})))
+	argument := unsafe.Pointer(&[3]int64{8, 9, 10})
+	fmt.Println("launch:", Launch(cu.Function{}, 1, 2, 4, 7, false, cu.Stream{}, argument))
+	fmt.Println("launch together:", Launch(cu.Function{}, 1, 2, 4, 7, true, cu.Stream{}, argument))
 	graph, err := Capture(cu.Stream{}, func() { fmt.Println("capturing") })
 	fmt.Println("capture:", err)
 	if err == nil {
@@ -101,6 +103,10 @@ int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, 
 	return f == NULL && gx == 1 && gy == 2 && gz == 1 && bx == 4 && by == 1 && bz == 1 && shared == 7 &&
 		stream == NULL && argument[0] == 8 && argument[1] == 9 && argument[2] == 10 && extra == NULL ? 0 : 1;
 }
+int cuLaunchCooperativeKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+		unsigned shared, void *stream, void **parameters) {
+	return cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, NULL);
+}
 `
 
 const noDriver = "driver: no CUDA driver was found: install the NVIDIA driver, or give the container its GPUs (docker run --gpus all): "
@@ -113,7 +119,7 @@ func TestDriver(t *testing.T) {
 	}{
 		{"works", []string{"-DINIT=0", "-DHOST", "-DCAPTURE=0"}, []string{
 			"driver: <nil>", "devices: 3 <nil>", "allocate: <nil>", "free: <nil>", "shared: <nil>", "launch: <nil>",
-			"capturing", "capture: <nil>", "launch graph: <nil>", "destroy graph: <nil>"}},
+			"launch together: <nil>", "capturing", "capture: <nil>", "launch graph: <nil>", "destroy graph: <nil>"}},
 		{"no graph", []string{"-DINIT=0", "-DCAPTURE=901"}, []string{"capturing", "capture: StreamCaptureInvalidated"}},
 		{"no library", nil, []string{
 			noDriver + "LIBRARY: cannot open shared object file: No such file or directory",

@@ -1,4 +1,4 @@
-// The functions of the CUDA driver that gorgonia.org/cu v0.9.6 calls, and eight
+// The functions of the CUDA driver that gorgonia.org/cu v0.9.6 calls, and nine
 // that package driver calls, by their names in cuda.h of CUDA 11.8 to 12.9. A
 // missing one fails the link with "undefined reference to cu…".
 FUNCTION(cuArray3DCreate_v2)
@@ -68,6 +68,7 @@ FUNCTION(cuGraphExecDestroy)
 FUNCTION(cuGraphGetEdges)
 FUNCTION(cuGraphInstantiateWithFlags)
 FUNCTION(cuGraphLaunch)
+FUNCTION(cuLaunchCooperativeKernel)
 FUNCTION(cuLaunchKernel)
 FUNCTION(cuLinkAddData_v2)
 FUNCTION(cuLinkAddFile_v2)

@@ -29,7 +29,6 @@ using namespace emulation;
 
 constexpr size_t default_shared = 48 << 10; // bytes per block for kernels that don't opt in
 constexpr int driver_version = 11080, ptx_version = 708; // 11.8 knows PTX 7.8
-constexpr int multiprocessors = 4;
 constexpr size_t threads_a_multiprocessor = 1536, blocks_a_multiprocessor = 16, registers_a_multiprocessor = 65536;
 constexpr size_t reserved_shared = 1024; // bytes per block
 constexpr int registers = 64; // reported per thread
@@ -1188,6 +1187,14 @@ API cuLaunchKernel(void* handle, unsigned grid_x, unsigned grid_y, unsigned grid
         }, {}, true);
         return CUDA_SUCCESS;
     });
+}
+
+// A cooperative launch, whose blocks wait for each other, may have one block per multiprocessor.
+API cuLaunchCooperativeKernel(void* handle, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
+    unsigned block_z, unsigned shared, void* stream, void** arguments)
+{
+    if (uint64_t(grid_x) * grid_y * grid_z > multiprocessors) return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+    return cuLaunchKernel(handle, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, arguments, nullptr);
 }
 
 API cuStreamCreate(void** out, unsigned flags)

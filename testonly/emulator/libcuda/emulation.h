@@ -124,6 +124,8 @@ extern __thread Thread* current __attribute__((tls_model("initial-exec")));
 
 // Waits for the threads of the block.
 void meet_threads(const char* file, int line);
+// Waits until a count, to which other blocks add, is at least n. Ends the block if another one fails.
+void await_count(const int* count, int n);
 // Ends the launch with a message on stderr.
 [[noreturn]] void fault(CUresult result, const char* format, ...) __attribute__((format(printf, 2, 3)));
 // Reports that lanes or warps wait at different sites.
@@ -265,6 +267,9 @@ inline unsigned __ballot_sync(unsigned mask, int predicate, EMULATION_HERE)
     for (int lane = 0; lane < 32; lane++) ballot |= unsigned(values[lane]) << lane;
     return ballot;
 }
+
+inline void post(int* count) { __atomic_fetch_add(count, 1, __ATOMIC_RELEASE); }
+inline void await(const int* count, int n) { emulation::await_count(count, n); }
 
 // Copies run as late as possible, in the copy_wait that covers their group. A kernel that reads
 // without waiting therefore reads poison. With the schedule eager, they run as early as possible,

@@ -215,7 +215,7 @@ public:
         sigdelset(&all, SIGSEGV);
         pthread_sigmask(SIG_BLOCK, &all, &before);
         // At most 16 threads: each has up to 1024 stacks, and a process may have 65530 mappings.
-        const unsigned n = std::min(std::max(std::thread::hardware_concurrency(), 1u), 16u);
+        const unsigned n = std::min(std::max(std::thread::hardware_concurrency(), unsigned(multiprocessors)), 16u);
         for (unsigned i = 0; i < n; i++) executors.push_back(std::make_unique<Executor>());
         for (unsigned i = 1; i < n; i++) std::thread([this, i] { work(*executors[i]); }).detach();
         pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -322,6 +322,17 @@ void diverged(const Site& some, const Site& others, const char* those)
 void meet_threads(const char* file, int line)
 {
     if (meet_lanes(Wait::syncthreads, file, line)) meet_warps({Wait::syncthreads, line, file});
+}
+
+void await_count(const int* count, int n)
+{
+    while (__atomic_load_n(count, __ATOMIC_ACQUIRE) < n) {
+        std::this_thread::yield();
+        std::unique_lock<std::mutex> lock(running.mutex);
+        const bool failed = running.result != CUDA_SUCCESS;
+        lock.unlock();
+        if (failed) leave_block();
+    }
 }
 
 void multiply(Warp& warp, int depth)

@@ -51,6 +51,7 @@ struct Launch {
     uint64_t seed; // determines the order in which threads run
 };
 
+constexpr int multiprocessors = 4; // at least this number of blocks runs at once
 constexpr size_t max_threads = 1024; // per block
 constexpr size_t max_shared = 227 << 10; // bytes per block, for kernels that opt in, on any device
 

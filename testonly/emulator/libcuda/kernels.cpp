@@ -49,6 +49,7 @@ const std::vector<emulation::Kernel>& emulation::kernels()
         EMULATION_KERNEL(search_384),
         EMULATION_KERNEL(search_768),
         EMULATION_KERNEL(search_any),
+        EMULATION_KERNEL(square),
         EMULATION_KERNEL(totals),
         EMULATION_KERNEL(update_codes),
         EMULATION_KERNEL(update_fp16),
