@@ -35,11 +35,11 @@ func Example() {
 		fmt.Printf("%.3f %d %v\n", w.Value, w.Dimension, index.Words(w.Pole(), 6))
 	}
 	// Output:
-	// 0.291 415 [objects garbage heap gc sweeping allocator]
-	// 0.230 220 [ever garbage collector freed frees heap]
-	// 0.214 40 [gc background assists cycle mark sweep]
+	// 0.282 415 [objects gc garbage heap allocator malloc]
+	// 0.223 40 [gc background assists cycle mark sweep]
+	// 0.221 220 [ever freed frees garbage collector tiny]
 	// 0.181 495 [spans objects frees counted allocated span]
-	// 0.151 222 [leak leaks causing detection leaked cycles]
+	// 0.147 67 [safe gc preemption gp barriers potentially]
 }
 
 // Encode all rows of a file, as "overcomplete encode" does. The new model records its input.

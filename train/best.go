@@ -47,9 +47,9 @@ const (
 	// limits. Fewer, larger updates cost less and make dimensions more stable across seeds.
 	updateRows, minUpdates, maxUpdates = 8192, 16, 64
 
-	// memoryPerAtom is the maximum number of rows per atom in the sums G and B. With more rows, codes of outdated atoms
+	// The sums G and B remember all visited rows, within these limits per atom. With more rows, codes of outdated atoms
 	// slow down learning. With fewer rows, the sums determine the atoms poorly.
-	memoryPerAtom = 20
+	minMemoryPerAtom, maxMemoryPerAtom = 2, 20
 
 	// minTextNonzeros is the least default number of nonzeros per text.
 	minTextNonzeros = 8
@@ -306,7 +306,8 @@ func (o *onlineLearner) epoch(ctx context.Context, epoch, batch int) (sums backe
 	var batches []backend.Minibatch
 	for rows := range slices.Chunk(order, batch) {
 		visited += len(rows)
-		memory := min(o.rows, max(memoryPerAtom*o.recipe.Atoms, 2*batch), visited) // rows that G and B remember
+		k := o.recipe.Atoms
+		memory := min(o.rows, max(maxMemoryPerAtom*k, 2*batch), max(minMemoryPerAtom*k, visited)) // rows that G and B remember
 		batches = append(batches, backend.Minibatch{Rows: rows, Forgetting: 1 - float64(len(rows))/float64(memory)})
 	}
 	sums, err = o.learner.Learn(ctx, batches, o.recipe.Anchor/o.norm2, noise, o.progress)

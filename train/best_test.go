@@ -38,7 +38,7 @@ func TestAnchorWeight(t *testing.T) {
 	l := &recordingLearner{loss: 4}
 	training := &model.Training{}
 	o := &onlineLearner{learner: l, rows: rows, norm2: square, training: training,
-		recipe: bestTraining{Common: model.Common{Atoms: 3}, Anchor: anchor}}
+		recipe: bestTraining{Common: model.Common{Atoms: 1}, Anchor: anchor}}
 	for epoch := 1; epoch <= 2; epoch++ {
 		sums, err := o.epoch(t.Context(), epoch, 4)
 		testonly.Must(t, err)
@@ -69,8 +69,8 @@ func TestAnchorWeight(t *testing.T) {
 }
 
 // An epoch has one update per 8,192 training rows, from 16 to 64, words and texts alike. A mini-batch has at least 256
-// rows. The sums remember the latest 20 rows per atom, at least two mini-batches, and at most all rows and those visited
-// so far. Each mini-batch multiplies older sums by 1 − its rows / the remembered rows.
+// rows. The sums remember the visited rows, at least two per atom and at most 20, two mini-batches if that is more, and
+// all rows. Each mini-batch multiplies older sums by 1 − its rows / the remembered rows.
 func TestUpdateRule(t *testing.T) {
 	for _, c := range []struct {
 		rows, atoms    int
@@ -105,7 +105,7 @@ func TestUpdateRule(t *testing.T) {
 			visited := 0
 			for i, f := range l.forgettings {
 				visited += l.rows[i]
-				if want := 1 - float64(l.rows[i])/float64(min(c.memory, visited)); math.Abs(f-want) > 1e-12 {
+				if want := 1 - float64(l.rows[i])/float64(min(c.memory, max(2*c.atoms, visited))); math.Abs(f-want) > 1e-12 {
 					t.Fatalf("%+v: mini-batch %d has a forgetting factor of %v, want %v", c, i+1, f, want)
 				}
 			}

@@ -4,10 +4,10 @@
 usage: autoencoders.py TEXTS.parquet [MODEL ...] [--nonzeros N] [--atoms K] [--epochs E] [--seed S]
 
 TEXTS is a table with the columns embedding, task, split (train, dev and test) and label. The
-autoencoders come from PyPI's "overcomplete" 0.3.0 (Fel et al.): TopK, BatchTopK and relaxed
-archetypal. They are trained in PyTorch by Adam, with a learning rate that decays to zero, in
-batches of 512. x is centred and scaled to a mean norm of 1. MODEL is a directory of our model
-of the same rows.
+autoencoders come from PyPI's "overcomplete" 0.3.0 (Fel et al.), which requires matplotlib before
+3.9: TopK, BatchTopK and relaxed archetypal. They are trained in PyTorch by Adam, with a
+learning rate that decays to zero, in batches of 512. x is centred and scaled to a mean norm
+of 1. MODEL is a directory of our model of the same rows.
 
 NumPy and scikit-learn measure all of them in the same way. The output is a Markdown table:
 
