@@ -124,7 +124,10 @@ func warpOf(thread uint32) uint32  { return thread / lanes }
 func (w *warp) since(other, thread uint32) uint32 {
 	switch {
 	case blockOf(other) != blockOf(thread):
-		return max(w.block.started, w.block.seen[blockOf(other)])
+		if seen, at := w.block.seen, int(blockOf(other)); at < len(seen) { // an earlier launch may have had more blocks
+			return max(w.block.started, seen[at])
+		}
+		return w.block.started
 	case warpOf(other) != warpOf(thread):
 		return w.block.synced
 	}
