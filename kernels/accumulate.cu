@@ -3,7 +3,7 @@
 //
 // with codes[rows × atoms] and residuals[rows × dim]: the gradient of the
 // dictionary and the sum of squared gradients of the rows. Both need the same
-// elements, so a warp squares them in registers and calls mma twice,
+// elements, so a warp squares them in registers, in float32, and calls mma twice,
 // with two sets of sums. The squares cause no memory traffic.
 //
 // The reduction runs along the columns of both factors (see product.cuh).

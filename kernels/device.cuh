@@ -126,11 +126,19 @@ __device__ __forceinline__ void load_matrices(unsigned (&x)[4], const Half* row)
 //     a: rows g, g+8, g, g+8 of columns 2t and 2t+1, 2t and 2t+1, 2t+8 and 2t+9, 2t+8 and 2t+9
 //     b: rows 2t and 2t+1, 2t+8 and 2t+9 of column g
 //
-// c is as in mma.
+// c is as in mma. mma_bfloats does the same for bfloat16.
 __device__ __forceinline__ void mma_halves(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2])
 {
     asm volatile(
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+__device__ __forceinline__ void mma_bfloats(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2])
+{
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
@@ -158,6 +166,15 @@ __device__ __forceinline__ unsigned halves(float x, float y)
     return bits;
 }
 
+// bfloats rounds two numbers to bfloat16, which has 8 bits and the range of float,
+// and packs them, x in the low bits.
+__device__ __forceinline__ unsigned bfloats(float x, float y)
+{
+    unsigned bits;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(y), "f"(x));
+    return bits;
+}
+
 // half_bits rounds x to float16. first_half and second_half unpack the low and the
 // high float16 of a register.
 __device__ __forceinline__ unsigned short half_bits(float x)
@@ -179,14 +196,6 @@ __device__ __forceinline__ float second_half(unsigned x)
     float y;
     asm("{.reg .b16 first, second; mov.b32 {first, second}, %1; cvt.f32.f16 %0, second;}" : "=f"(y) : "r"(x));
     return y;
-}
-
-// squares_of returns the squares of two float16 numbers, at most 65504. A NaN stays a NaN.
-__device__ __forceinline__ unsigned squares_of(unsigned x)
-{
-    asm("mul.rn.f16x2 %0, %0, %0;" : "+r"(x));
-    asm("min.NaN.f16x2 %0, %0, %1;" : "+r"(x) : "r"(0x7bff7bff));
-    return x;
 }
 
 #else

@@ -29,12 +29,11 @@
 // accumulator at zero, and float additions, which round, sum the steps.
 //
 // Factors can also be float16: half the bytes and the 11 bits of TF32, but a
-// smaller range, so that they are scaled by a power of two (scales.go). ldmatrix
+// smaller range, so that they are scaled by a power of two (see abi.cuh). ldmatrix
 // loads them in the layout of mma for either direction of the reduction. It reads 8
 // rows of 16 bytes at a time, without bank conflicts if rows have 16 bytes of padding.
-// Squares are float16, too: conversions to float and back would take most of the time of
-// a product. Factors are scaled to at most 2⁷, or their squares are clamped. The squares of
-// small factors lose bits, which suffice because squares only determine step sizes.
+// Squares would need twice the range. They are computed in float and rounded to
+// bfloat16, whose 8 bits suffice because squares only determine step sizes.
 //
 // Sizes need not be multiples of the tile. Elements outside a matrix are copied as
 // zeros, which change no sum. Padding columns, up to the pitch, are zeros in memory.
@@ -154,6 +153,13 @@ __device__ __forceinline__ void multiply(float (&c)[4], const Fragment<4, true>&
     UNROLL
     for (int i = 0; i < 4; i++)
         c[i] += part[i];
+}
+
+// squares_of returns the squares of two float16 numbers as bfloat16.
+__device__ __forceinline__ unsigned squares_of(unsigned x)
+{
+    float first = first_half(x), second = second_half(x);
+    return bfloats(first * first, second * second);
 }
 
 // Product computes a block's tile of left · right. With SQUARES it also computes
@@ -282,7 +288,7 @@ struct Product {
                     a[i][n] = squares_of(a[i][n]);
                 UNROLL
                 for (int j = 0; j < ACROSS; j++)
-                    mma_halves(squares[i][j], a[i], b[j]);
+                    mma_bfloats(squares[i][j], a[i], b[j]);
             }
         }
     }

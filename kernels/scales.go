@@ -11,8 +11,7 @@ import (
 )
 
 // scales are the factors by which float16 matrices are scaled: powers of two that keep elements within ±65504.
-// Elements down to 2⁻²¹ of their bound keep all 11 bits. Codes and residuals stay within 2⁷, so that their squares are
-// float16, too (product.cuh). The scale of float32 matrices is 1.
+// Elements down to 2⁻²⁴ of their bound keep all 11 bits. The scale of float32 matrices is 1.
 type scales struct{ codes, residuals, dictionary, steps float64 }
 
 // newScales returns the scales of a training. They follow from bounds on the elements of each matrix. After t
@@ -36,8 +35,8 @@ func newScales(p backend.Problem, precision Precision) scales {
 		atom = math.Max(atom, math.Abs(float64(v)))
 	}
 	return scales{
-		codes:      scale(1<<7, math.Max(1, 1024*h.Rate)),
-		residuals:  scale(1<<7, 2*largestNorm(p.X, p.Dim)),
+		codes:      scale(1<<15, math.Max(1, 1024*h.Rate)),
+		residuals:  scale(1<<10, 2*largestNorm(p.X, p.Dim)),
 		dictionary: scale(1<<10, atom+16*h.Rate*math.Sqrt(float64(p.Len()))),
 		steps:      scale(1<<12, math.Sqrt(float64(p.Batch()))),
 	}

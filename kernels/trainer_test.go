@@ -26,6 +26,7 @@ import (
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
 	"overcomplete/internal/checkpoint"
+	"overcomplete/internal/float32s"
 	"overcomplete/internal/program"
 	"overcomplete/model"
 	"overcomplete/testonly"
@@ -666,4 +667,29 @@ func compiled(t *testing.T, build func(graph.Spec) (*program.Program, error), sp
 	p, err := build(spec)
 	testonly.Must(t, err)
 	return compile(p, precision)
+}
+
+// A row that is 10⁵ times as long as the others leaves them a few bits of float16. Their squares must not underflow: steps
+// would be far too large.
+func TestHalvesOfUnequalNorms(t *testing.T) {
+	norm := map[Precision]float64{}
+	for _, precision := range []Precision{fp32, fp16} {
+		p := sample(600)
+		for i := len(p.X) - p.Dim; i < len(p.X); i++ {
+			p.X[i] *= 1e5
+		}
+		b, err := newTrainer(Device{Precision: precision}, p, 0)
+		testonly.Must(t, err)
+		defer b.Close()
+		for epoch := 1; epoch <= 4; epoch++ {
+			_, err := b.Epoch(t.Context(), epoch, p.Batch())
+			testonly.Must(t, err)
+		}
+		d, err := b.Dictionary()
+		testonly.Must(t, err)
+		norm[precision] = math.Sqrt(float32s.Squares(d))
+	}
+	if got, want := norm[fp16], norm[fp32]; !(math.Abs(got-want) <= 0.01*want) {
+		t.Errorf("the norm of the dictionary is %v, with float32 %v", got, want)
+	}
 }

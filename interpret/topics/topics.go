@@ -280,9 +280,9 @@ func (t *Topic) Typical(x *interpret.Index, n, length int) []Example {
 		ranked.Add(ranking.Item{Index: at, Score: score})
 	}
 	found := []Example{}
-	excerpts, telling, passages := make([]string, len(rows)), make([]bool, len(rows)), make([][]uint64, len(rows)) // of the rows that were tried
-	taken := map[uint64]int{}                                                                                      // index in found, by passage
-	parts, done := map[int]bool{}, map[int]bool{}                                                                  // parts with an example; rows that are an example or resemble one
+	excerpts, telling := make([]string, len(rows)), make([]bool, len(rows)) // of the rows that were tried
+	taken := map[uint64]int{}                                               // index in found, by passage
+	parts, done := map[int]bool{}, map[int]bool{}                           // parts with an example; rows that are an example or resemble one
 	items := ranked.Items()
 	for try := range 3 { // try telling texts of different parts, then telling texts of any part, then any text
 		for rank, item := range items {
@@ -292,10 +292,8 @@ func (t *Topic) Typical(x *interpret.Index, n, length int) []Example {
 				continue
 			}
 			e := Example{Row: rows[item.Index], Word: x.Codes.IDs[rows[item.Index]]}
-			if passages[item.Index] == nil {
-				passages[item.Index] = passagesOf(x.Codes.Name(e.Row))
-			}
-			if at, ok := firstTaken(taken, passages[item.Index]); ok {
+			passages := passagesOf(x.Codes.Name(e.Row))
+			if at, ok := firstTaken(taken, passages); ok {
 				found[at].Alike++
 				done[item.Index] = true
 				continue
@@ -307,7 +305,7 @@ func (t *Topic) Typical(x *interpret.Index, n, length int) []Example {
 				continue
 			}
 			e.Text = excerpts[item.Index]
-			for _, passage := range passages[item.Index] {
+			for _, passage := range passages {
 				taken[passage] = len(found)
 			}
 			parts[part], done[item.Index] = true, true

@@ -46,24 +46,26 @@ func multiplyTF32(w *warp, in *instruction, _ uint32) {
 	w.multiply(in, &f, 8)
 }
 
-// multiply16 adds a product of 16×16 and 16×8, of float16, to C.
-func multiply16(w *warp, in *instruction, _ uint32) {
-	var f factors
-	for i := range lanes {
-		g, t := i/4, i%4
-		for half := range 2 {
-			number := func(register int) float64 {
-				return float64(fromHalf(uint16(w.registers[register][i] >> (16 * half))))
-			}
-			for j, r := range in.args[4:8] {
-				f.a[g+j%2*8][2*t+half+j/2*8] = number(r)
-			}
-			for j, r := range in.args[8:10] {
-				f.b[2*t+half+j*8][g] = number(r)
+// multiply16 adds a product of 16×16 and 16×8, of 16-bit factors, to C.
+func multiply16(widen func(uint16) float32) func(w *warp, in *instruction, _ uint32) {
+	return func(w *warp, in *instruction, _ uint32) {
+		var f factors
+		for i := range lanes {
+			g, t := i/4, i%4
+			for half := range 2 {
+				number := func(register int) float64 {
+					return float64(widen(uint16(w.registers[register][i] >> (16 * half))))
+				}
+				for j, r := range in.args[4:8] {
+					f.a[g+j%2*8][2*t+half+j/2*8] = number(r)
+				}
+				for j, r := range in.args[8:10] {
+					f.b[2*t+half+j*8][g] = number(r)
+				}
 			}
 		}
+		w.multiply(in, &f, 16)
 	}
-	w.multiply(in, &f, 16)
 }
 
 // multiply adds the product of factors. In float64 products are exact, and sums are rounded to 53 bits.

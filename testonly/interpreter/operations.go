@@ -64,7 +64,6 @@ var operations = map[string]operation{
 	"add.f32": apply2(add[float32]), "sub.f32": apply2(sub[float32]), "mul.f32": apply2(mul[float32]),
 	"add.rn.f32": apply2(add[float32]), "sub.rn.f32": apply2(sub[float32]), "mul.rn.f32": apply2(mul[float32]),
 	"min.f32": apply2(extreme(math.Min)), "max.f32": apply2(extreme(math.Max)),
-	"mul.rn.f16x2": pairs(mul[float32]), "min.NaN.f16x2": pairs(func(a, b float32) float32 { return min(a, b) }), // as Go's min, a NaN wins
 	"div.rn.f32": apply2(quotient[float32]), "rcp.rn.f32": apply1(inverse[float32]), "fma.rn.f32": apply3(fma),
 	"abs.f32": apply1(func(a uint32) uint32 { return a &^ (1 << 31) }), "neg.f32": apply1(func(a uint32) uint32 { return a ^ 1<<31 }),
 	"sqrt.rn.f32":          apply1(func(a float32) float32 { return float32(math.Sqrt(float64(a))) }),
@@ -82,6 +81,7 @@ var operations = map[string]operation{
 	"cvt.rn.f16.f32":     apply1(toHalf),
 	"cvt.f32.f16":        apply1(fromHalf),
 	"cvt.rn.f16x2.f32":   apply2(func(a, b float32) uint32 { return uint32(toHalf(a))<<16 | uint32(toHalf(b)) }),
+	"cvt.rn.bf16x2.f32":  apply2(func(a, b float32) uint32 { return uint32(toBfloat(a))<<16 | uint32(toBfloat(b)) }),
 	"cvta.to.global.u64": apply1(same[uint64]), "cvta.to.shared.u64": apply1(func(a uint64) uint64 { return a - sharedWindow }),
 	"cvta.shared.u64": apply1(func(a uint64) uint64 { return a + sharedWindow }),
 
@@ -100,11 +100,12 @@ var operations = map[string]operation{
 	"ldmatrix.sync.aligned.m8n8.x1.shared.b16": loadMatrices(1, false), "ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16": loadMatrices(1, true),
 	"ldmatrix.sync.aligned.m8n8.x2.shared.b16": loadMatrices(2, false), "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16": loadMatrices(2, true),
 	"ldmatrix.sync.aligned.m8n8.x4.shared.b16": loadMatrices(4, false), "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16": loadMatrices(4, true),
-	"cp.async.commit_group":                              {together: true, run: copyCommit},
-	"cp.async.wait_group":                                {operands: "n", together: true, run: copyWait},
-	"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32":    {operands: "R4 r4 r2 r4", together: true, run: multiply8},
-	"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32": {operands: "R4 r4 r2 r4", together: true, run: multiplyTF32},
-	"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32":  {operands: "R4 r4 r2 r4", together: true, run: multiply16},
+	"cp.async.commit_group":                               {together: true, run: copyCommit},
+	"cp.async.wait_group":                                 {operands: "n", together: true, run: copyWait},
+	"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32":     {operands: "R4 r4 r2 r4", together: true, run: multiply8},
+	"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32":  {operands: "R4 r4 r2 r4", together: true, run: multiplyTF32},
+	"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32":   {operands: "R4 r4 r2 r4", together: true, run: multiply16(fromHalf)},
+	"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32": {operands: "R4 r4 r2 r4", together: true, run: multiply16(fromBfloat)},
 }
 
 func init() {
@@ -387,11 +388,14 @@ func toHalf(a float32) uint16 {
 // fromHalf converts float16 to float32.
 func fromHalf(h uint16) float32 { return float32s.FromFloat16(h) }
 
-// pairs applies f to each of two packed float16 numbers and rounds the results.
-func pairs(f func(a, b float32) float32) operation {
-	return apply2(func(a, b uint32) uint32 {
-		low := toHalf(f(fromHalf(uint16(a)), fromHalf(uint16(b))))
-		high := toHalf(f(fromHalf(uint16(a>>16)), fromHalf(uint16(b>>16))))
-		return uint32(high)<<16 | uint32(low)
-	})
+// toBfloat rounds to bfloat16, ties to even.
+func toBfloat(a float32) uint16 {
+	if a != a {
+		return 0x7fff
+	}
+	at := math.Float32bits(a)
+	return uint16((at + 0x7fff + at>>16&1) >> 16)
 }
+
+// fromBfloat converts bfloat16 to float32.
+func fromBfloat(b uint16) float32 { return math.Float32frombits(uint32(b) << 16) }

@@ -333,6 +333,8 @@ inline unsigned to_half(float x)
     return sign | (b - (112u << 23)) >> 13;
 }
 
+inline unsigned to_bfloat(float x) { return x != x ? 0x7fff : (bits(x) + 0x7fff + (bits(x) >> 16 & 1)) >> 16; }
+
 // Adds a product to c, the lane's part of the sums: columns 2·place and 2·place + 1 of row group,
 // then of row group + 8.
 template <typename Factors>
@@ -352,6 +354,29 @@ __forceinline__ void add_product(float (&c)[4], int depth, Factors factors, cons
     c[1] = sum[1][group];
     c[2] = sum[0][group + 8];
     c[3] = sum[1][group + 8];
+}
+
+// Adds a product of 16-bit factors, two in a register. a holds rows group and group + 8 of columns
+// 2·place and 2·place + 1, then of columns 2·place + 8 and 2·place + 9. b holds these rows of column
+// group.
+template <typename Number>
+__forceinline__ void add_product_16(
+    float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2], Number number, const char* file, int line)
+{
+    add_product(
+        c, 16,
+        [&](Warp& warp, unsigned group, unsigned place) {
+            for (unsigned i = 0; i < 4; i++) {
+                const unsigned row = group + i % 2 * 8, column = 2 * place + i / 2 * 8;
+                warp.a[column][row] = number(a[i] & 0xffff);
+                warp.a[column + 1][row] = number(a[i] >> 16);
+            }
+            for (unsigned i = 0; i < 2; i++) {
+                warp.b[2 * place + i * 8][group] = number(b[i] & 0xffff);
+                warp.b[2 * place + i * 8 + 1][group] = number(b[i] >> 16);
+            }
+        },
+        file, line);
 }
 
 } // namespace emulation
@@ -376,20 +401,14 @@ __forceinline__ void mma(float (&c)[4], const unsigned (&a)[4], const unsigned (
         file, line);
 }
 
-// Multiplies float16 numbers, two in a register. a holds rows group and group + 8 of columns 2·place and 2·place + 1,
-// then of columns 2·place + 8 and 2·place + 9. b holds these rows of column group.
 __forceinline__ void mma_halves(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2], EMULATION_HERE)
 {
-    auto number = [](unsigned x, unsigned half) { return emulation::from_half(x >> 16 * half & 0xffff); };
-    emulation::add_product(
-        c, 16,
-        [&](emulation::Warp& warp, unsigned group, unsigned place) {
-            for (unsigned half = 0; half < 2; half++) {
-                for (unsigned i = 0; i < 4; i++) warp.a[2 * place + half + i / 2 * 8][group + i % 2 * 8] = number(a[i], half);
-                for (unsigned i = 0; i < 2; i++) warp.b[2 * place + half + i * 8][group] = number(b[i], half);
-            }
-        },
-        file, line);
+    emulation::add_product_16(c, a, b, emulation::from_half, file, line);
+}
+
+__forceinline__ void mma_bfloats(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2], EMULATION_HERE)
+{
+    emulation::add_product_16(c, a, b, [](unsigned x) { return emulation::from_bits(x << 16); }, file, line);
 }
 
 // Multiplies 8-bit integers, four in a register. The sums of a product are exact in float.
@@ -430,14 +449,10 @@ void load_matrices(unsigned (&x)[4], const Half* row, EMULATION_HERE)
 }
 
 inline unsigned halves(float x, float y) { return emulation::to_half(x) | emulation::to_half(y) << 16; }
+inline unsigned bfloats(float x, float y) { return emulation::to_bfloat(x) | emulation::to_bfloat(y) << 16; }
 inline unsigned short half_bits(float x) { return static_cast<unsigned short>(emulation::to_half(x)); }
 inline float first_half(unsigned x) { return emulation::from_half(x & 0xffff); }
 inline float second_half(unsigned x) { return emulation::from_half(x >> 16); }
-inline unsigned squares_of(unsigned x)
-{
-    auto square = [](float x) { return x * x > 65504 ? 65504 : x * x; };
-    return halves(square(first_half(x)), square(second_half(x)));
-}
 
 #undef EMULATION_HERE
 
