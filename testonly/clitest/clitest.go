@@ -136,8 +136,7 @@ func (d Dir) Write(t testing.TB, name string, data []byte) {
 // Read returns the content of a file.
 func (d Dir) Read(t testing.TB, name string) []byte {
 	t.Helper()
-	data := testonly.ReadFile(t, d.Path(name))
-	return data
+	return testonly.ReadFile(t, d.Path(name))
 }
 
 // Names returns the names of the directory's entries.
