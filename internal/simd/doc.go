@@ -12,9 +12,9 @@
 // AVX2 and AVX-512 are generated: "go generate" runs _generate, which writes
 // kernels_amd64.s. NEON is written by hand (kernels_arm64.s), for some of the loops; the
 // others are plain Go. The doc comments in generic.go describe the assembly, too.
-// The levels avx512vnni and dotprod differ from avx512 and neon only in products of 8-bit
-// integers, for which processors have special instructions. All levels of a processor except
-// generic give the same bits in encoding and in online learning.
+// The levels avxvnni, avx512vnni and dotprod differ from avx2, avx512 and neon only in products
+// of 8-bit integers, for which processors have special instructions. All levels of a processor
+// except generic give the same bits in encoding and in online learning.
 //
 // [Choose] returns the processor's best level, or the level in the environment variable
 // OVERCOMPLETE_CPU. With -tags noasm generic is the only level.

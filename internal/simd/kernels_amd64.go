@@ -99,21 +99,6 @@ func advanceAVX2(active []int32, bytes []int8, index []int32, p []float32, z []f
 //go:noescape
 func decodeBytesAVX2(out []int32, index []int32, z []int8, d []int8)
 
-// productBytesAVX2 is productBytesGeneric in assembly.
-//
-//go:noescape
-func productBytesAVX2(dst *int32, dstRow int, a *int8, aRow int, b *int8, start *int32, n int)
-
-// peakBytesAVX2 is peakBytesGeneric in assembly.
-//
-//go:noescape
-func peakBytesAVX2(n int)
-
-// dotsBytesAVX2 is dotsBytesGeneric in assembly.
-//
-//go:noescape
-func dotsBytesAVX2(p []float32, index []int32, r []int8, d []int8, start []int32, scale []float32)
-
 // productAVX512 is productGeneric in assembly.
 //
 //go:noescape
@@ -208,6 +193,36 @@ func advanceAVX512(active []int32, bytes []int8, index []int32, p []float32, z [
 //
 //go:noescape
 func decodeBytesVNNI(out []int32, index []int32, z []int8, d []int8)
+
+// productBytesAVX2 is productBytesGeneric in assembly.
+//
+//go:noescape
+func productBytesAVX2(dst *int32, dstRow int, a *int8, aRow int, b *int8, start *int32, n int)
+
+// peakBytesAVX2 is peakBytesGeneric in assembly.
+//
+//go:noescape
+func peakBytesAVX2(n int)
+
+// dotsBytesAVX2 is dotsBytesGeneric in assembly.
+//
+//go:noescape
+func dotsBytesAVX2(p []float32, index []int32, r []int8, d []int8, start []int32, scale []float32)
+
+// productBytesAVXVNNI is productBytesGeneric in assembly.
+//
+//go:noescape
+func productBytesAVXVNNI(dst *int32, dstRow int, a *int8, aRow int, b *int8, start *int32, n int)
+
+// peakBytesAVXVNNI is peakBytesGeneric in assembly.
+//
+//go:noescape
+func peakBytesAVXVNNI(n int)
+
+// dotsBytesAVXVNNI is dotsBytesGeneric in assembly.
+//
+//go:noescape
+func dotsBytesAVXVNNI(p []float32, index []int32, r []int8, d []int8, start []int32, scale []float32)
 
 // productBytesVNNI is productBytesGeneric in assembly.
 //

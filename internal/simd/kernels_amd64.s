@@ -2764,266 +2764,6 @@ done2:
 	SUBQ         $0x00000040, CX
 	JMP          columns
 
-// func productBytesAVX2(dst *int32, dstRow int, a *int8, aRow int, b *int8, start *int32, n int)
-// Requires: AVX, AVX2
-TEXT ·productBytesAVX2(SB), NOSPLIT, $0-56
-	VBROADCASTSS bits00010001<>+0(SB), Y0
-	MOVQ         start+40(FP), AX
-	VMOVUPS      (AX), Y1
-	VMOVUPS      32(AX), Y2
-	VMOVUPS      (AX), Y3
-	VMOVUPS      32(AX), Y4
-	VMOVUPS      (AX), Y5
-	VMOVUPS      32(AX), Y6
-	VMOVUPS      (AX), Y7
-	VMOVUPS      32(AX), Y8
-	MOVQ         a+16(FP), AX
-	MOVQ         aRow+24(FP), CX
-	LEAQ         (AX)(CX*2), DX
-	ADDQ         CX, DX
-	MOVQ         b+32(FP), BX
-	MOVQ         n+48(FP), SI
-	SHRQ         $0x01, SI
-
-loop:
-	VMOVUPS      (BX), Y9
-	VMOVUPS      64(BX), Y10
-	VPBROADCASTD (AX), Y11
-	VPBROADCASTD 4(AX), Y12
-	VPMADDUBSW   Y9, Y11, Y11
-	VPMADDUBSW   Y10, Y12, Y12
-	VPADDW       Y12, Y11, Y11
-	VPMADDWD     Y0, Y11, Y11
-	VPADDD       Y11, Y1, Y1
-	VPBROADCASTD (AX)(CX*1), Y11
-	VPBROADCASTD 4(AX)(CX*1), Y12
-	VPMADDUBSW   Y9, Y11, Y11
-	VPMADDUBSW   Y10, Y12, Y12
-	VPADDW       Y12, Y11, Y11
-	VPMADDWD     Y0, Y11, Y11
-	VPADDD       Y11, Y3, Y3
-	VPBROADCASTD (AX)(CX*2), Y11
-	VPBROADCASTD 4(AX)(CX*2), Y12
-	VPMADDUBSW   Y9, Y11, Y11
-	VPMADDUBSW   Y10, Y12, Y12
-	VPADDW       Y12, Y11, Y11
-	VPMADDWD     Y0, Y11, Y11
-	VPADDD       Y11, Y5, Y5
-	VPBROADCASTD (DX), Y11
-	VPBROADCASTD 4(DX), Y12
-	VPMADDUBSW   Y9, Y11, Y11
-	VPMADDUBSW   Y10, Y12, Y12
-	VPADDW       Y12, Y11, Y11
-	VPMADDWD     Y0, Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VMOVUPS      32(BX), Y9
-	VMOVUPS      96(BX), Y10
-	VPBROADCASTD (AX), Y11
-	VPBROADCASTD 4(AX), Y12
-	VPMADDUBSW   Y9, Y11, Y11
-	VPMADDUBSW   Y10, Y12, Y12
-	VPADDW       Y12, Y11, Y11
-	VPMADDWD     Y0, Y11, Y11
-	VPADDD       Y11, Y2, Y2
-	VPBROADCASTD (AX)(CX*1), Y11
-	VPBROADCASTD 4(AX)(CX*1), Y12
-	VPMADDUBSW   Y9, Y11, Y11
-	VPMADDUBSW   Y10, Y12, Y12
-	VPADDW       Y12, Y11, Y11
-	VPMADDWD     Y0, Y11, Y11
-	VPADDD       Y11, Y4, Y4
-	VPBROADCASTD (AX)(CX*2), Y11
-	VPBROADCASTD 4(AX)(CX*2), Y12
-	VPMADDUBSW   Y9, Y11, Y11
-	VPMADDUBSW   Y10, Y12, Y12
-	VPADDW       Y12, Y11, Y11
-	VPMADDWD     Y0, Y11, Y11
-	VPADDD       Y11, Y6, Y6
-	VPBROADCASTD (DX), Y11
-	VPBROADCASTD 4(DX), Y12
-	VPMADDUBSW   Y9, Y11, Y11
-	VPMADDUBSW   Y10, Y12, Y12
-	VPADDW       Y12, Y11, Y11
-	VPMADDWD     Y0, Y11, Y11
-	VPADDD       Y11, Y8, Y8
-	ADDQ         $0x08, AX
-	ADDQ         $0x08, DX
-	ADDQ         $0x00000080, BX
-	DECQ         SI
-	JNZ          loop
-	MOVQ         dst+0(FP), AX
-	MOVQ         dstRow+8(FP), CX
-	SHLQ         $0x02, CX
-	VMOVUPS      Y1, (AX)
-	VMOVUPS      Y2, 32(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Y3, (AX)
-	VMOVUPS      Y4, 32(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Y5, (AX)
-	VMOVUPS      Y6, 32(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Y7, (AX)
-	VMOVUPS      Y8, 32(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
-
-DATA bits00010001<>+0(SB)/4, $0x00010001
-GLOBL bits00010001<>(SB), RODATA|NOPTR, $4
-
-// func peakBytesAVX2(n int)
-// Requires: AVX, AVX2
-TEXT ·peakBytesAVX2(SB), NOSPLIT, $0-8
-	MOVQ         n+0(FP), AX
-	VBROADCASTSS bits00010001<>+0(SB), Y0
-	VXORPS       Y1, Y1, Y1
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	SHRQ         $0x01, AX
-
-loop:
-	VPMADDUBSW Y1, Y1, Y10
-	VPMADDUBSW Y1, Y1, Y11
-	VPADDW     Y11, Y10, Y10
-	VPMADDWD   Y0, Y10, Y10
-	VPADDD     Y10, Y2, Y2
-	VPMADDUBSW Y1, Y1, Y10
-	VPMADDUBSW Y1, Y1, Y11
-	VPADDW     Y11, Y10, Y10
-	VPMADDWD   Y0, Y10, Y10
-	VPADDD     Y10, Y3, Y3
-	VPMADDUBSW Y1, Y1, Y10
-	VPMADDUBSW Y1, Y1, Y11
-	VPADDW     Y11, Y10, Y10
-	VPMADDWD   Y0, Y10, Y10
-	VPADDD     Y10, Y4, Y4
-	VPMADDUBSW Y1, Y1, Y10
-	VPMADDUBSW Y1, Y1, Y11
-	VPADDW     Y11, Y10, Y10
-	VPMADDWD   Y0, Y10, Y10
-	VPADDD     Y10, Y5, Y5
-	VPMADDUBSW Y1, Y1, Y10
-	VPMADDUBSW Y1, Y1, Y11
-	VPADDW     Y11, Y10, Y10
-	VPMADDWD   Y0, Y10, Y10
-	VPADDD     Y10, Y6, Y6
-	VPMADDUBSW Y1, Y1, Y10
-	VPMADDUBSW Y1, Y1, Y11
-	VPADDW     Y11, Y10, Y10
-	VPMADDWD   Y0, Y10, Y10
-	VPADDD     Y10, Y7, Y7
-	VPMADDUBSW Y1, Y1, Y10
-	VPMADDUBSW Y1, Y1, Y11
-	VPADDW     Y11, Y10, Y10
-	VPMADDWD   Y0, Y10, Y10
-	VPADDD     Y10, Y8, Y8
-	VPMADDUBSW Y1, Y1, Y10
-	VPMADDUBSW Y1, Y1, Y11
-	VPADDW     Y11, Y10, Y10
-	VPMADDWD   Y0, Y10, Y10
-	VPADDD     Y10, Y9, Y9
-	DECQ       AX
-	JNZ        loop
-	VZEROUPPER
-	RET
-
-// func dotsBytesAVX2(p []float32, index []int32, r []int8, d []int8, start []int32, scale []float32)
-// Requires: AVX, AVX2
-TEXT ·dotsBytesAVX2(SB), NOSPLIT, $0-144
-	MOVQ         p_base+0(FP), AX
-	MOVQ         index_base+24(FP), CX
-	MOVQ         index_len+32(FP), DX
-	MOVQ         r_base+48(FP), BX
-	MOVQ         d_base+72(FP), SI
-	MOVQ         r_len+56(FP), DI
-	MOVQ         start_base+96(FP), R8
-	MOVQ         scale_base+120(FP), R9
-	VBROADCASTSS bits00010001<>+0(SB), Y0
-	SHRQ         $0x02, DX
-	JZ           done
-
-four:
-	MOVLQSX (CX), R10
-	IMULQ   DI, R10
-	ADDQ    SI, R10
-	VXORPS  Y1, Y1, Y1
-	MOVLQSX 4(CX), R11
-	IMULQ   DI, R11
-	ADDQ    SI, R11
-	VXORPS  Y2, Y2, Y2
-	MOVLQSX 8(CX), R12
-	IMULQ   DI, R12
-	ADDQ    SI, R12
-	VXORPS  Y3, Y3, Y3
-	MOVLQSX 12(CX), R13
-	IMULQ   DI, R13
-	ADDQ    SI, R13
-	VXORPS  Y4, Y4, Y4
-	XORQ    R14, R14
-
-bytes:
-	VMOVUPS      (BX)(R14*1), Y5
-	VMOVUPS      32(BX)(R14*1), Y6
-	VPMADDUBSW   (R10)(R14*1), Y5, Y7
-	VPMADDUBSW   32(R10)(R14*1), Y6, Y8
-	VPADDW       Y8, Y7, Y7
-	VPMADDWD     Y0, Y7, Y7
-	VPADDD       Y7, Y1, Y1
-	VPMADDUBSW   (R11)(R14*1), Y5, Y7
-	VPMADDUBSW   32(R11)(R14*1), Y6, Y8
-	VPADDW       Y8, Y7, Y7
-	VPMADDWD     Y0, Y7, Y7
-	VPADDD       Y7, Y2, Y2
-	VPMADDUBSW   (R12)(R14*1), Y5, Y7
-	VPMADDUBSW   32(R12)(R14*1), Y6, Y8
-	VPADDW       Y8, Y7, Y7
-	VPMADDWD     Y0, Y7, Y7
-	VPADDD       Y7, Y3, Y3
-	VPMADDUBSW   (R13)(R14*1), Y5, Y5
-	VPMADDUBSW   32(R13)(R14*1), Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     Y0, Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	ADDQ         $0x40, R14
-	CMPQ         R14, DI
-	JL           bytes
-	VPHADDD      Y2, Y1, Y1
-	VPHADDD      Y4, Y3, Y3
-	VPHADDD      Y3, Y1, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPADDD       X2, X1, X1
-	MOVLQSX      (CX), R10
-	VMOVD        (R8)(R10*4), X2
-	VMOVD        (R9)(R10*4), X3
-	MOVLQSX      4(CX), R10
-	VPINSRD      $0x01, (R8)(R10*4), X2, X2
-	VPINSRD      $0x01, (R9)(R10*4), X3, X3
-	MOVLQSX      8(CX), R10
-	VPINSRD      $0x02, (R8)(R10*4), X2, X2
-	VPINSRD      $0x02, (R9)(R10*4), X3, X3
-	MOVLQSX      12(CX), R10
-	VPINSRD      $0x03, (R8)(R10*4), X2, X2
-	VPINSRD      $0x03, (R9)(R10*4), X3, X3
-	VPADDD       X2, X1, X1
-	VCVTDQ2PS    X1, X1
-	VMULPS       X3, X1, X1
-	VMOVUPS      X1, (AX)
-	ADDQ         $0x10, AX
-	ADDQ         $0x10, CX
-	DECQ         DX
-	JNZ          four
-
-done:
-	VZEROUPPER
-	RET
-
 // func productAVX512(dst *float32, dstRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, s *byte, q *byte, sRow int, sRows int, every int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·productAVX512(SB), NOSPLIT, $0-104
@@ -8125,6 +7865,489 @@ end:
 DATA bits80808080<>+0(SB)/4, $0x80808080
 GLOBL bits80808080<>(SB), RODATA|NOPTR, $4
 
+// func productBytesAVX2(dst *int32, dstRow int, a *int8, aRow int, b *int8, start *int32, n int)
+// Requires: AVX, AVX2
+TEXT ·productBytesAVX2(SB), NOSPLIT, $0-56
+	VBROADCASTSS bits00010001<>+0(SB), Y0
+	MOVQ         start+40(FP), AX
+	VMOVUPS      (AX), Y1
+	VMOVUPS      32(AX), Y2
+	VMOVUPS      (AX), Y3
+	VMOVUPS      32(AX), Y4
+	VMOVUPS      (AX), Y5
+	VMOVUPS      32(AX), Y6
+	VMOVUPS      (AX), Y7
+	VMOVUPS      32(AX), Y8
+	MOVQ         a+16(FP), AX
+	MOVQ         aRow+24(FP), CX
+	LEAQ         (AX)(CX*2), DX
+	ADDQ         CX, DX
+	MOVQ         b+32(FP), BX
+	MOVQ         n+48(FP), SI
+	SHRQ         $0x01, SI
+
+loop:
+	VMOVUPS      (BX), Y9
+	VMOVUPS      64(BX), Y10
+	VPBROADCASTD (AX), Y11
+	VPBROADCASTD 4(AX), Y12
+	VPMADDUBSW   Y9, Y11, Y11
+	VPMADDUBSW   Y10, Y12, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VPADDD       Y11, Y1, Y1
+	VPBROADCASTD (AX)(CX*1), Y11
+	VPBROADCASTD 4(AX)(CX*1), Y12
+	VPMADDUBSW   Y9, Y11, Y11
+	VPMADDUBSW   Y10, Y12, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VPADDD       Y11, Y3, Y3
+	VPBROADCASTD (AX)(CX*2), Y11
+	VPBROADCASTD 4(AX)(CX*2), Y12
+	VPMADDUBSW   Y9, Y11, Y11
+	VPMADDUBSW   Y10, Y12, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VPADDD       Y11, Y5, Y5
+	VPBROADCASTD (DX), Y11
+	VPBROADCASTD 4(DX), Y12
+	VPMADDUBSW   Y9, Y11, Y9
+	VPMADDUBSW   Y10, Y12, Y10
+	VPADDW       Y10, Y9, Y9
+	VPMADDWD     Y0, Y9, Y9
+	VPADDD       Y9, Y7, Y7
+	VMOVUPS      32(BX), Y9
+	VMOVUPS      96(BX), Y10
+	VPBROADCASTD (AX), Y11
+	VPBROADCASTD 4(AX), Y12
+	VPMADDUBSW   Y9, Y11, Y11
+	VPMADDUBSW   Y10, Y12, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VPADDD       Y11, Y2, Y2
+	VPBROADCASTD (AX)(CX*1), Y11
+	VPBROADCASTD 4(AX)(CX*1), Y12
+	VPMADDUBSW   Y9, Y11, Y11
+	VPMADDUBSW   Y10, Y12, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VPADDD       Y11, Y4, Y4
+	VPBROADCASTD (AX)(CX*2), Y11
+	VPBROADCASTD 4(AX)(CX*2), Y12
+	VPMADDUBSW   Y9, Y11, Y11
+	VPMADDUBSW   Y10, Y12, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VPADDD       Y11, Y6, Y6
+	VPBROADCASTD (DX), Y11
+	VPBROADCASTD 4(DX), Y12
+	VPMADDUBSW   Y9, Y11, Y9
+	VPMADDUBSW   Y10, Y12, Y10
+	VPADDW       Y10, Y9, Y9
+	VPMADDWD     Y0, Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	ADDQ         $0x08, AX
+	ADDQ         $0x08, DX
+	ADDQ         $0x00000080, BX
+	DECQ         SI
+	JNZ          loop
+	MOVQ         dst+0(FP), AX
+	MOVQ         dstRow+8(FP), CX
+	SHLQ         $0x02, CX
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      Y2, 32(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Y3, (AX)
+	VMOVUPS      Y4, 32(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Y5, (AX)
+	VMOVUPS      Y6, 32(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Y7, (AX)
+	VMOVUPS      Y8, 32(AX)
+	ADDQ         CX, AX
+	VZEROUPPER
+	RET
+
+DATA bits00010001<>+0(SB)/4, $0x00010001
+GLOBL bits00010001<>(SB), RODATA|NOPTR, $4
+
+// func peakBytesAVX2(n int)
+// Requires: AVX, AVX2
+TEXT ·peakBytesAVX2(SB), NOSPLIT, $0-8
+	MOVQ         n+0(FP), AX
+	VBROADCASTSS bits00010001<>+0(SB), Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	SHRQ         $0x01, AX
+
+loop:
+	VPMADDUBSW Y1, Y1, Y10
+	VPMADDUBSW Y1, Y1, Y11
+	VPADDW     Y11, Y10, Y10
+	VPMADDWD   Y0, Y10, Y10
+	VPADDD     Y10, Y2, Y2
+	VPMADDUBSW Y1, Y1, Y10
+	VPMADDUBSW Y1, Y1, Y11
+	VPADDW     Y11, Y10, Y10
+	VPMADDWD   Y0, Y10, Y10
+	VPADDD     Y10, Y3, Y3
+	VPMADDUBSW Y1, Y1, Y10
+	VPMADDUBSW Y1, Y1, Y11
+	VPADDW     Y11, Y10, Y10
+	VPMADDWD   Y0, Y10, Y10
+	VPADDD     Y10, Y4, Y4
+	VPMADDUBSW Y1, Y1, Y10
+	VPMADDUBSW Y1, Y1, Y11
+	VPADDW     Y11, Y10, Y10
+	VPMADDWD   Y0, Y10, Y10
+	VPADDD     Y10, Y5, Y5
+	VPMADDUBSW Y1, Y1, Y10
+	VPMADDUBSW Y1, Y1, Y11
+	VPADDW     Y11, Y10, Y10
+	VPMADDWD   Y0, Y10, Y10
+	VPADDD     Y10, Y6, Y6
+	VPMADDUBSW Y1, Y1, Y10
+	VPMADDUBSW Y1, Y1, Y11
+	VPADDW     Y11, Y10, Y10
+	VPMADDWD   Y0, Y10, Y10
+	VPADDD     Y10, Y7, Y7
+	VPMADDUBSW Y1, Y1, Y10
+	VPMADDUBSW Y1, Y1, Y11
+	VPADDW     Y11, Y10, Y10
+	VPMADDWD   Y0, Y10, Y10
+	VPADDD     Y10, Y8, Y8
+	VPMADDUBSW Y1, Y1, Y10
+	VPMADDUBSW Y1, Y1, Y11
+	VPADDW     Y11, Y10, Y10
+	VPMADDWD   Y0, Y10, Y10
+	VPADDD     Y10, Y9, Y9
+	DECQ       AX
+	JNZ        loop
+	VZEROUPPER
+	RET
+
+// func dotsBytesAVX2(p []float32, index []int32, r []int8, d []int8, start []int32, scale []float32)
+// Requires: AVX, AVX2
+TEXT ·dotsBytesAVX2(SB), NOSPLIT, $0-144
+	MOVQ         p_base+0(FP), AX
+	MOVQ         index_base+24(FP), CX
+	MOVQ         index_len+32(FP), DX
+	MOVQ         r_base+48(FP), BX
+	MOVQ         d_base+72(FP), SI
+	MOVQ         r_len+56(FP), DI
+	MOVQ         start_base+96(FP), R8
+	MOVQ         scale_base+120(FP), R9
+	VBROADCASTSS bits00010001<>+0(SB), Y0
+	SHRQ         $0x02, DX
+	JZ           done
+
+four:
+	MOVLQSX (CX), R10
+	IMULQ   DI, R10
+	ADDQ    SI, R10
+	VXORPS  Y1, Y1, Y1
+	MOVLQSX 4(CX), R11
+	IMULQ   DI, R11
+	ADDQ    SI, R11
+	VXORPS  Y2, Y2, Y2
+	MOVLQSX 8(CX), R12
+	IMULQ   DI, R12
+	ADDQ    SI, R12
+	VXORPS  Y3, Y3, Y3
+	MOVLQSX 12(CX), R13
+	IMULQ   DI, R13
+	ADDQ    SI, R13
+	VXORPS  Y4, Y4, Y4
+	XORQ    R14, R14
+
+bytes:
+	VMOVUPS      (BX)(R14*1), Y5
+	VMOVUPS      32(BX)(R14*1), Y6
+	VPMADDUBSW   (R10)(R14*1), Y5, Y7
+	VPMADDUBSW   32(R10)(R14*1), Y6, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
+	VPADDD       Y7, Y1, Y1
+	VPMADDUBSW   (R11)(R14*1), Y5, Y7
+	VPMADDUBSW   32(R11)(R14*1), Y6, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
+	VPADDD       Y7, Y2, Y2
+	VPMADDUBSW   (R12)(R14*1), Y5, Y7
+	VPMADDUBSW   32(R12)(R14*1), Y6, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
+	VPADDD       Y7, Y3, Y3
+	VPMADDUBSW   (R13)(R14*1), Y5, Y5
+	VPMADDUBSW   32(R13)(R14*1), Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	ADDQ         $0x40, R14
+	CMPQ         R14, DI
+	JL           bytes
+	VPHADDD      Y2, Y1, Y1
+	VPHADDD      Y4, Y3, Y3
+	VPHADDD      Y3, Y1, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPADDD       X2, X1, X1
+	MOVLQSX      (CX), R10
+	VMOVD        (R8)(R10*4), X2
+	VMOVD        (R9)(R10*4), X3
+	MOVLQSX      4(CX), R10
+	VPINSRD      $0x01, (R8)(R10*4), X2, X2
+	VPINSRD      $0x01, (R9)(R10*4), X3, X3
+	MOVLQSX      8(CX), R10
+	VPINSRD      $0x02, (R8)(R10*4), X2, X2
+	VPINSRD      $0x02, (R9)(R10*4), X3, X3
+	MOVLQSX      12(CX), R10
+	VPINSRD      $0x03, (R8)(R10*4), X2, X2
+	VPINSRD      $0x03, (R9)(R10*4), X3, X3
+	VPADDD       X2, X1, X1
+	VCVTDQ2PS    X1, X1
+	VMULPS       X3, X1, X1
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	ADDQ         $0x10, CX
+	DECQ         DX
+	JNZ          four
+
+done:
+	VZEROUPPER
+	RET
+
+// func productBytesAVXVNNI(dst *int32, dstRow int, a *int8, aRow int, b *int8, start *int32, n int)
+// Requires: AVX, AVX2, AVXVNNI
+TEXT ·productBytesAVXVNNI(SB), NOSPLIT, $0-56
+	MOVQ    start+40(FP), AX
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS (AX), Y2
+	VMOVUPS 32(AX), Y3
+	VMOVUPS (AX), Y4
+	VMOVUPS 32(AX), Y5
+	VMOVUPS (AX), Y6
+	VMOVUPS 32(AX), Y7
+	VMOVUPS (AX), Y8
+	VMOVUPS 32(AX), Y9
+	VMOVUPS (AX), Y10
+	VMOVUPS 32(AX), Y11
+	MOVQ    a+16(FP), AX
+	MOVQ    aRow+24(FP), CX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
+	MOVQ    b+32(FP), BX
+	MOVQ    n+48(FP), SI
+	SHRQ    $0x01, SI
+
+loop:
+	VMOVUPS          (BX), Y12
+	VMOVUPS          32(BX), Y13
+	VPBROADCASTD     (AX), Y14
+	BYTE $0xc4; LONG $0xc4500dc2
+	BYTE $0xc4; LONG $0xcd500dc2
+	VPBROADCASTD     (AX)(CX*1), Y14
+	BYTE $0xc4; LONG $0xd4500dc2
+	BYTE $0xc4; LONG $0xdd500dc2
+	VPBROADCASTD     (AX)(CX*2), Y14
+	BYTE $0xc4; LONG $0xe4500dc2
+	BYTE $0xc4; LONG $0xed500dc2
+	VPBROADCASTD     (DX), Y14
+	BYTE $0xc4; LONG $0xf4500dc2
+	BYTE $0xc4; LONG $0xfd500dc2
+	VPBROADCASTD     (DX)(CX*1), Y14
+	BYTE $0xc4; LONG $0xc4500d42
+	BYTE $0xc4; LONG $0xcd500d42
+	VPBROADCASTD     (DX)(CX*2), Y14
+	BYTE $0xc4; LONG $0xd4500d42
+	BYTE $0xc4; LONG $0xdd500d42
+	VMOVUPS          64(BX), Y12
+	VMOVUPS          96(BX), Y13
+	VPBROADCASTD     4(AX), Y14
+	BYTE $0xc4; LONG $0xc4500dc2
+	BYTE $0xc4; LONG $0xcd500dc2
+	VPBROADCASTD     4(AX)(CX*1), Y14
+	BYTE $0xc4; LONG $0xd4500dc2
+	BYTE $0xc4; LONG $0xdd500dc2
+	VPBROADCASTD     4(AX)(CX*2), Y14
+	BYTE $0xc4; LONG $0xe4500dc2
+	BYTE $0xc4; LONG $0xed500dc2
+	VPBROADCASTD     4(DX), Y14
+	BYTE $0xc4; LONG $0xf4500dc2
+	BYTE $0xc4; LONG $0xfd500dc2
+	VPBROADCASTD     4(DX)(CX*1), Y14
+	BYTE $0xc4; LONG $0xc4500d42
+	BYTE $0xc4; LONG $0xcd500d42
+	VPBROADCASTD     4(DX)(CX*2), Y14
+	BYTE $0xc4; LONG $0xd4500d42
+	BYTE $0xc4; LONG $0xdd500d42
+	ADDQ             $0x08, AX
+	ADDQ             $0x08, DX
+	ADDQ             $0x00000080, BX
+	DECQ             SI
+	JNZ              loop
+	MOVQ             dst+0(FP), AX
+	MOVQ             dstRow+8(FP), CX
+	SHLQ             $0x02, CX
+	VMOVUPS          Y0, (AX)
+	VMOVUPS          Y1, 32(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Y2, (AX)
+	VMOVUPS          Y3, 32(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Y4, (AX)
+	VMOVUPS          Y5, 32(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Y6, (AX)
+	VMOVUPS          Y7, 32(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Y8, (AX)
+	VMOVUPS          Y9, 32(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Y10, (AX)
+	VMOVUPS          Y11, 32(AX)
+	ADDQ             CX, AX
+	VZEROUPPER
+	RET
+
+// func peakBytesAVXVNNI(n int)
+// Requires: AVX, AVXVNNI
+TEXT ·peakBytesAVXVNNI(SB), NOSPLIT, $0-8
+	MOVQ   n+0(FP), AX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	VXORPS Y12, Y12, Y12
+
+loop:
+	BYTE $0xc4; LONG $0xc8507de2
+	BYTE $0xc4; LONG $0xd0507de2
+	BYTE $0xc4; LONG $0xd8507de2
+	BYTE $0xc4; LONG $0xe0507de2
+	BYTE $0xc4; LONG $0xe8507de2
+	BYTE $0xc4; LONG $0xf0507de2
+	BYTE $0xc4; LONG $0xf8507de2
+	BYTE $0xc4; LONG $0xc0507d62
+	BYTE $0xc4; LONG $0xc8507d62
+	BYTE $0xc4; LONG $0xd0507d62
+	BYTE $0xc4; LONG $0xd8507d62
+	BYTE $0xc4; LONG $0xe0507d62
+	DECQ             AX
+	JNZ              loop
+	VZEROUPPER
+	RET
+
+// func dotsBytesAVXVNNI(p []float32, index []int32, r []int8, d []int8, start []int32, scale []float32)
+// Requires: AVX, AVX2, AVXVNNI
+TEXT ·dotsBytesAVXVNNI(SB), NOSPLIT, $0-144
+	MOVQ p_base+0(FP), AX
+	MOVQ index_base+24(FP), CX
+	MOVQ index_len+32(FP), DX
+	MOVQ r_base+48(FP), BX
+	MOVQ d_base+72(FP), SI
+	MOVQ r_len+56(FP), DI
+	MOVQ start_base+96(FP), R8
+	MOVQ scale_base+120(FP), R9
+	SHRQ $0x02, DX
+	JZ   done
+
+four:
+	MOVLQSX (CX), R10
+	IMULQ   DI, R10
+	ADDQ    SI, R10
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	MOVLQSX 4(CX), R11
+	IMULQ   DI, R11
+	ADDQ    SI, R11
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	MOVLQSX 8(CX), R12
+	IMULQ   DI, R12
+	ADDQ    SI, R12
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	MOVLQSX 12(CX), R13
+	IMULQ   DI, R13
+	ADDQ    SI, R13
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	XORQ    R14, R14
+
+bytes:
+	VMOVUPS          (BX)(R14*1), Y8
+	VMOVUPS          32(BX)(R14*1), Y9
+	VMOVUPS          (R10)(R14*1), Y10
+	VMOVUPS          32(R10)(R14*1), Y11
+	BYTE $0xc4; LONG $0xc2503dc2
+	BYTE $0xc4; LONG $0xcb5035c2
+	VMOVUPS          (R11)(R14*1), Y10
+	VMOVUPS          32(R11)(R14*1), Y11
+	BYTE $0xc4; LONG $0xd2503dc2
+	BYTE $0xc4; LONG $0xdb5035c2
+	VMOVUPS          (R12)(R14*1), Y10
+	VMOVUPS          32(R12)(R14*1), Y11
+	BYTE $0xc4; LONG $0xe2503dc2
+	BYTE $0xc4; LONG $0xeb5035c2
+	VMOVUPS          (R13)(R14*1), Y10
+	VMOVUPS          32(R13)(R14*1), Y11
+	BYTE $0xc4; LONG $0xf2503dc2
+	BYTE $0xc4; LONG $0xfb5035c2
+	ADDQ             $0x40, R14
+	CMPQ             R14, DI
+	JL               bytes
+	VPADDD           Y1, Y0, Y0
+	VPADDD           Y3, Y2, Y2
+	VPADDD           Y5, Y4, Y4
+	VPADDD           Y7, Y6, Y6
+	VPHADDD          Y2, Y0, Y0
+	VPHADDD          Y6, Y4, Y4
+	VPHADDD          Y4, Y0, Y0
+	VEXTRACTI128     $0x01, Y0, X1
+	VPADDD           X1, X0, X0
+	MOVLQSX          (CX), R10
+	VMOVD            (R8)(R10*4), X1
+	VMOVD            (R9)(R10*4), X2
+	MOVLQSX          4(CX), R10
+	VPINSRD          $0x01, (R8)(R10*4), X1, X1
+	VPINSRD          $0x01, (R9)(R10*4), X2, X2
+	MOVLQSX          8(CX), R10
+	VPINSRD          $0x02, (R8)(R10*4), X1, X1
+	VPINSRD          $0x02, (R9)(R10*4), X2, X2
+	MOVLQSX          12(CX), R10
+	VPINSRD          $0x03, (R8)(R10*4), X1, X1
+	VPINSRD          $0x03, (R9)(R10*4), X2, X2
+	VPADDD           X1, X0, X0
+	VCVTDQ2PS        X0, X0
+	VMULPS           X2, X0, X0
+	VMOVUPS          X0, (AX)
+	ADDQ             $0x10, AX
+	ADDQ             $0x10, CX
+	DECQ             DX
+	JNZ              four
+
+done:
+	VZEROUPPER
+	RET
+
 // func productBytesVNNI(dst *int32, dstRow int, a *int8, aRow int, b *int8, start *int32, n int)
 // Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·productBytesVNNI(SB), NOSPLIT, $0-56
@@ -8320,56 +8543,31 @@ TEXT ·peakBytesVNNI(SB), NOSPLIT, $0-8
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 	VPXORD Z24, Z24, Z24
-	SHRQ   $0x01, AX
 
 loop:
 	VPDPBUSD Z0, Z0, Z1
-	VPDPBUSD Z0, Z0, Z1
-	VPDPBUSD Z0, Z0, Z2
 	VPDPBUSD Z0, Z0, Z2
 	VPDPBUSD Z0, Z0, Z3
-	VPDPBUSD Z0, Z0, Z3
-	VPDPBUSD Z0, Z0, Z4
 	VPDPBUSD Z0, Z0, Z4
 	VPDPBUSD Z0, Z0, Z5
-	VPDPBUSD Z0, Z0, Z5
-	VPDPBUSD Z0, Z0, Z6
 	VPDPBUSD Z0, Z0, Z6
 	VPDPBUSD Z0, Z0, Z7
-	VPDPBUSD Z0, Z0, Z7
-	VPDPBUSD Z0, Z0, Z8
 	VPDPBUSD Z0, Z0, Z8
 	VPDPBUSD Z0, Z0, Z9
-	VPDPBUSD Z0, Z0, Z9
-	VPDPBUSD Z0, Z0, Z10
 	VPDPBUSD Z0, Z0, Z10
 	VPDPBUSD Z0, Z0, Z11
-	VPDPBUSD Z0, Z0, Z11
-	VPDPBUSD Z0, Z0, Z12
 	VPDPBUSD Z0, Z0, Z12
 	VPDPBUSD Z0, Z0, Z13
-	VPDPBUSD Z0, Z0, Z13
-	VPDPBUSD Z0, Z0, Z14
 	VPDPBUSD Z0, Z0, Z14
 	VPDPBUSD Z0, Z0, Z15
-	VPDPBUSD Z0, Z0, Z15
-	VPDPBUSD Z0, Z0, Z16
 	VPDPBUSD Z0, Z0, Z16
 	VPDPBUSD Z0, Z0, Z17
-	VPDPBUSD Z0, Z0, Z17
-	VPDPBUSD Z0, Z0, Z18
 	VPDPBUSD Z0, Z0, Z18
 	VPDPBUSD Z0, Z0, Z19
-	VPDPBUSD Z0, Z0, Z19
-	VPDPBUSD Z0, Z0, Z20
 	VPDPBUSD Z0, Z0, Z20
 	VPDPBUSD Z0, Z0, Z21
-	VPDPBUSD Z0, Z0, Z21
-	VPDPBUSD Z0, Z0, Z22
 	VPDPBUSD Z0, Z0, Z22
 	VPDPBUSD Z0, Z0, Z23
-	VPDPBUSD Z0, Z0, Z23
-	VPDPBUSD Z0, Z0, Z24
 	VPDPBUSD Z0, Z0, Z24
 	DECQ     AX
 	JNZ      loop
@@ -8398,52 +8596,52 @@ four:
 	MOVLQSX 4(CX), R11
 	IMULQ   DI, R11
 	ADDQ    SI, R11
-	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
 	MOVLQSX 8(CX), R12
 	IMULQ   DI, R12
 	ADDQ    SI, R12
-	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
 	MOVLQSX 12(CX), R13
 	IMULQ   DI, R13
 	ADDQ    SI, R13
-	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
 	XORQ    R14, R14
 
 bytes:
-	VMOVUPS       (BX)(R14*1), Z4
-	VPDPBUSD      (R10)(R14*1), Z4, Z0
-	VPDPBUSD      (R11)(R14*1), Z4, Z1
-	VPDPBUSD      (R12)(R14*1), Z4, Z2
-	VPDPBUSD      (R13)(R14*1), Z4, Z3
+	VMOVUPS       (BX)(R14*1), Z1
+	VPDPBUSD      (R10)(R14*1), Z1, Z0
+	VPDPBUSD      (R11)(R14*1), Z1, Z2
+	VPDPBUSD      (R12)(R14*1), Z1, Z3
+	VPDPBUSD      (R13)(R14*1), Z1, Z4
 	ADDQ          $0x40, R14
 	CMPQ          R14, DI
 	JL            bytes
-	VEXTRACTI64X4 $0x01, Z0, Y4
-	VPADDD        Y4, Y0, Y0
-	VEXTRACTI64X4 $0x01, Z1, Y4
-	VPADDD        Y4, Y1, Y1
-	VEXTRACTI64X4 $0x01, Z2, Y4
-	VPADDD        Y4, Y2, Y2
-	VEXTRACTI64X4 $0x01, Z3, Y4
-	VPADDD        Y4, Y3, Y3
-	VPHADDD       Y1, Y0, Y0
-	VPHADDD       Y3, Y2, Y2
+	VEXTRACTI64X4 $0x01, Z0, Y1
+	VPADDD        Y1, Y0, Y0
+	VEXTRACTI64X4 $0x01, Z2, Y1
+	VPADDD        Y1, Y2, Y2
+	VEXTRACTI64X4 $0x01, Z3, Y1
+	VPADDD        Y1, Y3, Y3
+	VEXTRACTI64X4 $0x01, Z4, Y1
+	VPADDD        Y1, Y4, Y4
 	VPHADDD       Y2, Y0, Y0
-	VEXTRACTI128  $0x01, Y0, X4
-	VPADDD        X4, X0, X0
+	VPHADDD       Y4, Y3, Y3
+	VPHADDD       Y3, Y0, Y0
+	VEXTRACTI128  $0x01, Y0, X1
+	VPADDD        X1, X0, X0
 	MOVLQSX       (CX), R10
-	VMOVD         (R8)(R10*4), X4
+	VMOVD         (R8)(R10*4), X1
 	VMOVD         (R9)(R10*4), X5
 	MOVLQSX       4(CX), R10
-	VPINSRD       $0x01, (R8)(R10*4), X4, X4
+	VPINSRD       $0x01, (R8)(R10*4), X1, X1
 	VPINSRD       $0x01, (R9)(R10*4), X5, X5
 	MOVLQSX       8(CX), R10
-	VPINSRD       $0x02, (R8)(R10*4), X4, X4
+	VPINSRD       $0x02, (R8)(R10*4), X1, X1
 	VPINSRD       $0x02, (R9)(R10*4), X5, X5
 	MOVLQSX       12(CX), R10
-	VPINSRD       $0x03, (R8)(R10*4), X4, X4
+	VPINSRD       $0x03, (R8)(R10*4), X1, X1
 	VPINSRD       $0x03, (R9)(R10*4), X5, X5
-	VPADDD        X4, X0, X0
+	VPADDD        X1, X0, X0
 	VCVTDQ2PS     X0, X0
 	VMULPS        X5, X0, X0
 	VMOVUPS       X0, (AX)

@@ -12,7 +12,7 @@ import (
 // The functions in generic.go, such as decodeGeneric for Decode, document the results and
 // the preconditions of the exported fields. Preconditions aren't checked.
 type Kernels struct {
-	Name string // generic, avx2, avx512, avx512vnni, neon or dotprod
+	Name string // generic, avx2, avxvnni, avx512, avx512vnni, neon or dotprod
 	why  string // the reason to choose this level
 
 	// Decode adds the product of a sparse code and D to dst, for the atoms that precede

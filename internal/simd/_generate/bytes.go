@@ -4,16 +4,42 @@ import (
 	"fmt"
 
 	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/ir"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// The kernels of the search on 8-bit integers, with AVX2 or AVX-512. With AVX-512, kernels that multiply bytes require
-// VNNI: VPDPBUSD multiplies unsigned by signed bytes and adds four products in 32 bits. AVX2's VPMADDUBSW adds two in 16.
+// The kernels of the search on 8-bit integers, with AVX2 or AVX-512. Those that multiply bytes exist with VNNI, too, and
+// with AVX-512 only so: VPDPBUSD multiplies unsigned by signed bytes and adds four products in 32 bits. AVX2's VPMADDUBSW
+// adds two in 16.
+
+// multiplyFour adds the products of the signed bytes d and the unsigned bytes x, 4 at a time, to sum, with VNNI.
+func (l level) multiplyFour(d, x, sum VecVirtual) {
+	if l.wide {
+		VPDPBUSD(d, x, sum)
+		return
+	}
+	operands := []Op{d, x, sum}
+	Instruction(&ir.Instruction{Opcode: vex, Operands: operands, Inputs: operands, Outputs: operands[2:], ISA: []string{"AVXVNNI"}})
+}
+
+const vex = "VPDPBUSD of AVX-VNNI"
+
+// encodeVEX writes an instruction in bytes: the assembler knows only its encoding for AVX-512.
+func encodeVEX(i *ir.Instruction) error {
+	if i.Opcode == vex {
+		r := func(operand int) uint32 { return uint32(i.Operands[operand].(Physical).PhysicalIndex()) }
+		d, x, sum := r(0), r(1), r(2)
+		i.Opcode = "BYTE $0xc4; LONG"
+		i.Operands = []Op{U32(0xc05005e2 ^ sum>>3<<7 ^ d>>3<<5 | (15-x)<<11 | sum&7<<27 | d&7<<24)}
+	}
+	return nil
+}
 
 // productBytes keeps two vectors of columns per row in registers. With AVX2, it adds two groups of 4 terms in 16 bits
 // and then widens them to 32. This takes five instructions for 64 multiplications; three of them use the two
-// multipliers. With VNNI, VPDPBUSD bounds the loop: it is 48 of the 83 instructions, and 28 are loads.
+// multipliers. With VNNI, VPDPBUSD bounds the loop: with AVX-512, it is 48 of the 83 instructions, and 28 are
+// loads; with AVX-VNNI, 24 of the 45, and 16 are loads.
 func (l level) productBytes() {
 	l.text("productBytes")
 	ones, start, size := l.onesOfPairs(), pointer("start"), 4*l.floats
@@ -30,13 +56,13 @@ func (l level) productBytes() {
 	Label("loop")
 	for part := range 2 {
 		d0, d1, x, y := l.vector(), l.vector(), l.vector(), l.vector()
-		if l.wide { // one group of terms for both vectors of columns
+		if l.vnni { // one group of terms for both vectors of columns
 			VMOVUPS(at(b, 2*size*part), d0)
 			VMOVUPS(at(b, 2*size*part+size), d1)
 			for i, row := range rows {
 				VPBROADCASTD(row.Offset(4*part), x)
-				VPDPBUSD(d0, x, sums[i][0])
-				VPDPBUSD(d1, x, sums[i][1])
+				l.multiplyFour(d0, x, sums[i][0])
+				l.multiplyFour(d1, x, sums[i][1])
 			}
 			continue
 		}
@@ -45,7 +71,7 @@ func (l level) productBytes() {
 		for i, row := range rows {
 			VPBROADCASTD(row, x)
 			VPBROADCASTD(row.Offset(4), y)
-			l.multiplyBytes(d0, d1, x, y, ones, sums[i][part])
+			l.multiplyPairs(d0, d1, x, y, ones, sums[i][part])
 		}
 	}
 	for _, r := range registers {
@@ -66,20 +92,20 @@ func (l level) productBytes() {
 
 // onesOfPairs returns a vector of ones. With AVX2, a multiplication by it adds pairs of 16 bits.
 func (l level) onesOfPairs() (ones VecVirtual) {
-	if !l.wide {
+	if !l.vnni {
 		ones = l.constantBits(0x00010001)
 	}
 	return ones
 }
 
-// multiplyBytes adds the products of the signed bytes d0, d1 and the unsigned bytes x, y, 4 at a time, to sum. It
-// overwrites x and y.
-func (l level) multiplyBytes(d0, d1 Op, x, y, ones, sum VecVirtual) {
-	VPMADDUBSW(d0, x, x)
-	VPMADDUBSW(d1, y, y)
-	VPADDW(y, x, x)
-	VPMADDWD(ones, x, x)
-	VPADDD(x, sum, sum)
+// multiplyPairs adds the products of the signed bytes d0, d1 and the unsigned bytes x, y, 4 at a time, to sum.
+func (l level) multiplyPairs(d0, d1 Op, x, y, ones, sum VecVirtual) {
+	p, q := l.vector(), l.vector()
+	VPMADDUBSW(d0, x, p)
+	VPMADDUBSW(d1, y, q)
+	VPADDW(q, p, p)
+	VPMADDWD(ones, p, p)
+	VPADDD(p, sum, sum)
 }
 
 func (l level) peakBytes() {
@@ -92,20 +118,16 @@ func (l level) peakBytes() {
 		sums[i] = l.vector()
 		l.clear(sums[i])
 	}
-	SHRQ(U8(1), n)
+	if !l.vnni {
+		SHRQ(U8(1), n)
+	}
 	Label("loop")
 	for _, sum := range sums {
-		if l.wide {
-			VPDPBUSD(d, d, sum)
-			VPDPBUSD(d, d, sum)
-			continue
+		if l.vnni {
+			l.multiplyFour(d, d, sum)
+		} else {
+			l.multiplyPairs(d, d, d, d, ones, sum)
 		}
-		x, y := l.vector(), l.vector()
-		VPMADDUBSW(d, d, x)
-		VPMADDUBSW(d, d, y)
-		VPADDW(y, x, x)
-		VPMADDWD(ones, x, x)
-		VPADDD(x, sum, sum)
 	}
 	DECQ(n)
 	JNZ(LabelRef("loop"))
@@ -113,7 +135,7 @@ func (l level) peakBytes() {
 	RET()
 }
 
-// dotsBytes multiplies four atoms at a time, so that a load of the residual serves four. With VNNI, 64 bytes take five
+// dotsBytes multiplies four atoms at a time, so that a load of the residual serves four. With AVX-512, 64 bytes take five
 // loads and four multiplications: level 2 bounds the loop.
 func (l level) dotsBytes() {
 	l.text("dotsBytes")
@@ -125,13 +147,17 @@ func (l level) dotsBytes() {
 	Label("four")
 	var atoms [4]GPVirtual
 	var rows [4]Register
-	var sums [4]VecVirtual
+	var sums [8]VecVirtual // AVX-VNNI hides the latency of its instruction with 8, the others use 4
 	for i := range 4 {
-		atoms[i], rows[i], sums[i] = GP64(), GP64(), l.vector()
+		atoms[i], rows[i] = GP64(), GP64()
 		MOVLQSX(at(index, 4*i), rows[i])
 		IMULQ(pitch, rows[i])
 		ADDQ(d, rows[i])
+		sums[i], sums[4+i] = l.vector(), l.vector()
 		l.clear(sums[i])
+		if l.vnni && !l.wide {
+			l.clear(sums[4+i])
+		}
 	}
 	offset := GP64()
 	XORQ(offset, offset)
@@ -143,25 +169,28 @@ func (l level) dotsBytes() {
 	}
 	for i := range 4 {
 		row := Mem{Base: rows[i], Index: offset, Scale: 1}
-		if l.wide {
+		switch {
+		case l.wide:
 			VPDPBUSD(row, r0, sums[i])
-			continue
+		case l.vnni:
+			x, y := l.vector(), l.vector()
+			VMOVUPS(row, x)
+			VMOVUPS(row.Offset(32), y)
+			l.multiplyFour(x, r0, sums[i])
+			l.multiplyFour(y, r1, sums[4+i])
+		default:
+			l.multiplyPairs(row, row.Offset(32), r0, r1, ones, sums[i])
 		}
-		x, y := l.vector(), l.vector()
-		VPMADDUBSW(row, r0, x)
-		VPMADDUBSW(row.Offset(32), r1, y)
-		VPADDW(y, x, x)
-		VPMADDWD(ones, x, x)
-		VPADDD(x, sums[i], sums[i])
 	}
 	ADDQ(U8(64), offset)
 	CMPQ(offset, pitch)
 	JL(LabelRef("bytes"))
-	if l.wide {
-		for _, sum := range sums {
-			high := YMM()
-			VEXTRACTI64X4(U8(1), sum, high)
-			VPADDD(high, sum.AsY(), sum.AsY())
+	for i, sum := range sums[:4] {
+		if l.wide {
+			VEXTRACTI64X4(U8(1), sum, sums[4+i].AsY())
+		}
+		if l.vnni {
+			VPADDD(sums[4+i].AsY(), sum.AsY(), sum.AsY())
 		}
 	}
 	add := func(x, y VecVirtual) { VPHADDD(y.AsY(), x.AsY(), x.AsY()) }

@@ -16,6 +16,7 @@ import (
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/pass"
 	. "github.com/mmcloughlin/avo/reg"
 )
 
@@ -23,6 +24,7 @@ import (
 type level struct {
 	name     string
 	wide     bool // AVX-512, with 32 registers of 16 floats and masks; otherwise AVX2, with 16 registers of 8 floats
+	vnni     bool // VPDPBUSD multiplies bytes
 	vector   func() VecVirtual
 	floats   int // number of floats in a vector
 	rows     int // rows of a product's tile, which has two vectors per row
@@ -47,7 +49,7 @@ func main() {
 	}
 	ConstraintExpr("!noasm")
 	for _, l := range []level{
-		{name: "AVX2", vector: YMM, floats: 8, rows: 6, decode: 12, sums: 6, multiple: 2, byteRows: 4},
+		{name: "AVX2", vector: YMM, floats: 8, rows: 6, decode: 12, sums: 6, multiple: 2},
 		{name: "AVX512", wide: true, vector: ZMM, floats: 16, rows: 12, decode: 20, sums: 10, multiple: 1},
 	} {
 		l.product()
@@ -72,15 +74,22 @@ func main() {
 		l.candidates()
 		l.advance()
 		if l.wide {
-			l.name, l.byteRows = "VNNI", 12
+			l.name = "VNNI"
 			l.decodeBytesVNNI()
 		} else {
 			l.decodeBytes()
 		}
+	}
+	for _, l := range []level{
+		{name: "AVX2", vector: YMM, floats: 8, byteRows: 4},
+		{name: "AVXVNNI", vector: YMM, floats: 8, vnni: true, byteRows: 6},
+		{name: "VNNI", wide: true, vector: ZMM, floats: 16, vnni: true, byteRows: 12},
+	} {
 		l.productBytes()
 		l.peakBytes()
 		l.dotsBytes()
 	}
+	pass.Compile = pass.Concat(pass.Compile, pass.InstructionPass(encodeVEX))
 	if err := declareNEON("../kernels_arm64.go"); err != nil {
 		log.Fatal(err)
 	}
