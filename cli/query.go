@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -99,7 +100,7 @@ unless --signed is given.`,
 				queries = newQueries()
 			}
 			warnOf(cmd.ErrOrStderr(), &source)
-			return writeQueries(cmd, queries)
+			return cmp.Or(writeQueries(cmd, queries), source.Hash())
 		},
 	}
 	flags := cmd.Flags()

@@ -85,9 +85,8 @@ func FileTo(ctx context.Context, m *model.Model, paths []string, to *modeldir.Ta
 			return info, source, err
 		}
 	}
-	encoding.Input = model.NewInput(source)
 	go closeDevice() // closing a GPU takes as long as the commit
-	info, err = w.Commit(ctx, encoding)
+	info, err = w.Commit(ctx, encoding, source)
 	return info, source, err
 }
 

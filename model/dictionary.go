@@ -52,15 +52,10 @@ func (d *Dictionary) Center(dst, x []float32) {
 func (d *Dictionary) Squares(x []float32) (sum float64) {
 	squares := make([]float64, len(x)/d.Dim)
 	parallel.Ranges(len(squares), func(lo, hi int) {
+		y := make([]float32, d.Dim)
 		for i := lo; i < hi; i++ {
-			row := 0.0
-			for j, v := range x[i*d.Dim:][:d.Dim] {
-				if d.Mean != nil {
-					v -= d.Mean[j]
-				}
-				row += float64(v) * float64(v)
-			}
-			squares[i] = row
+			d.Center(y, x[i*d.Dim:][:d.Dim])
+			squares[i] = float32s.Squares(y)
 		}
 	})
 	for _, row := range squares {

@@ -30,7 +30,7 @@ func saveRows(ctx context.Context, dir string, m *Model) error {
 			return w.Abort(err)
 		}
 	}
-	_, err = w.Commit(ctx, *m.Info.Encoding)
+	_, err = w.Commit(ctx, *m.Info.Encoding, nil)
 	return w.Abort(err)
 }
 

@@ -3,8 +3,6 @@ package vectors
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -36,11 +34,12 @@ type chunk struct {
 // stages: they are named, checked and compared with the previous rows.
 type reader struct {
 	options ReadOptions
-	file            // the current file
-	schema  schema  // schema of the first file
-	source  Source  // description of the input so far
-	earlier reading // earlier reading of the same, unchanged files; or empty
-	dim     int     // L, or 0 before it is known
+	file                    // the current file
+	schema  schema          // schema of the first file
+	source  Source          // description of the input so far
+	caller  context.Context // ends hashing, which outlasts reading
+	earlier reading         // earlier reading of the same, unchanged files; or empty
+	dim     int             // L, or 0 before it is known
 
 	list     *wordList // names the rows of all files, or nil
 	numbered bool      // rows are named by their numbers
@@ -133,16 +132,27 @@ func totalSize(members []input.Member) (size int64) {
 
 // readFile yields the rows of a file, up to the limit, and adds the file to the source.
 func (r *reader) readFile(ctx context.Context, yield func(*Dense, error) bool) error {
-	in, err := open(ctx, r.Path, r.earlier.files[r.Path])
+	if n := len(r.source.Files); n > 0 {
+		sum, err := r.source.hashLast()
+		if err != nil {
+			return err
+		}
+		r.source.Files[n-1].SHA256 = sum
+	}
+	in, err := open(r.caller, r.Path, r.earlier.files[r.Path])
 	if err != nil {
 		return err
 	}
-	defer in.Close()
+	defer func() {
+		if r.source.reading.last != in {
+			in.Close()
+		}
+	}()
 	r.stored = in
 	kept := r.kept
 	if !r.full {
 		err := r.readRows(ctx, in, yield)
-		if err != nil && err != errStopped {
+		if err != errStopped {
 			err = cmp.Or(in.changed(), err) // a change explains err
 		}
 		if err != nil {
@@ -150,9 +160,10 @@ func (r *reader) readFile(ctx context.Context, yield func(*Dense, error) bool) e
 		}
 	}
 	r.done += max(0, in.size())
-	sum, err := r.sum(in)
-	r.source.Files = append(r.source.Files, File{r.Name, sum, r.kept - kept})
-	return err
+	in.readRest()
+	r.source.Files = append(r.source.Files, File{Name: r.Name, Rows: r.kept - kept})
+	r.source.reading.last = in
+	return nil
 }
 
 // readRows yields the rows of a file.
@@ -483,7 +494,12 @@ func (r *reader) endFile() error {
 }
 
 // finish completes the source. It returns an error if there are no rows, or more names than rows.
-func (r *reader) finish(paths []string, members []input.Member) error {
+func (r *reader) finish(paths []string, members []input.Member) (err error) {
+	defer func() {
+		if err != nil {
+			r.source.reading.last.Close()
+		}
+	}()
 	switch {
 	case r.kept == 0 && r.dropped.count > 0:
 		return fmt.Errorf("every row is malformed; the first one is %s", r.dropped.first[0])
@@ -503,13 +519,6 @@ func (r *reader) finish(paths []string, members []input.Member) error {
 		s.Columns += fmt.Sprintf(", and %.60q of folders", r.columns[len(r.columns)-n:])
 	}
 	s.Warnings = append(s.Warnings, r.warnings()...)
-	if s.SHA256 = s.Files[0].SHA256; len(s.Files) > 1 {
-		all := sha256.New()
-		for _, f := range s.Files {
-			fmt.Fprintln(all, f.SHA256)
-		}
-		s.SHA256 = hex.EncodeToString(all.Sum(nil))
-	}
 	if len(paths) == 1 && paths[0] == members[0].Path {
 		s.Files = nil
 	}
@@ -521,8 +530,7 @@ func (r *reader) finish(paths []string, members []input.Member) error {
 			return err
 		}
 	}
-	var err error
-	s.WordsSHA256, err = r.list.sum(r)
+	s.WordsSHA256, err = r.list.sum(s)
 	return err
 }
 

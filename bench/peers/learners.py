@@ -15,7 +15,7 @@ peer as text, for "overcomplete eval" and "overcomplete intrusion auto".
                   the cap on nonzeros
   scikit-learn    MiniBatchDictionaryLearning, coordinate descent, λ of our recipe, then OMP
 
-A peer that exceeds SECONDS of wall-clock time is ended, and the table states this. SPAMS is
+A peer that exceeds SECONDS of processor time is ended, and the table states this. SPAMS is
 the wheel spams-bin. Our program is measured by /usr/bin/time.
 """
 
@@ -35,7 +35,7 @@ import numpy as np
 
 program, path = sys.argv[1:3]
 atoms, sparsity = int(sys.argv[3]), float(sys.argv[4])
-limit = float(sys.argv[5])
+limit = int(sys.argv[5])
 folder = sys.argv[6] if len(sys.argv) > 6 else None
 most = round((1 - sparsity) * atoms)  # nonzeros of a row
 passes, batch = 2, 256
@@ -145,7 +145,7 @@ def ours():
 
 
 def run(result, learner, *args):
-    os.setsid()  # so that processes that the learner starts end with it
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
     try:
         result.send(learner(*args))
     except ImportError as error:
@@ -167,16 +167,15 @@ def main():
         process.start()
         send.close()
         try:
-            r = receive.recv() if receive.poll(limit) else {"note": f"not through after {limit:.0f} s"}
+            r = receive.recv()
         except EOFError:
-            r = {"note": "failed"}
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+            r = {}
         process.join()
+        if not r:
+            ended = process.exitcode in (-signal.SIGXCPU, -signal.SIGKILL)
+            r = {"note": f"not through after {limit} s" if ended else "failed"}
         if "note" in r:
-            print(f"{name:<14} {r['note']}")
+            print(f"{name:<14} {r['note']}", flush=True)
             continue
         code = "%18.1f %8.1f" % r["code"] if r["code"] else " " * 27
         print(f"{name:<14} {r['error']:>7.4f} {100 * r['zeros']:>8.2f} {r['learn'][0]:>19.1f} {r['learn'][1]:>8.1f} {code} {r['memory'] / 1e6:>11.0f}", flush=True)

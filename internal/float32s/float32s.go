@@ -29,12 +29,19 @@ func Decode(x []float32, b []byte) {
 	}
 }
 
-// Squares returns ‖x‖², summed in float64 in the order of x.
-func Squares(x []float32) (sum float64) {
-	for _, v := range x {
-		sum += float64(v) * float64(v)
+// Squares returns ‖x‖², summed in float64. Four sums hide the latency of additions.
+func Squares(x []float32) float64 {
+	var a, b, c, d float64
+	for ; len(x) >= 4; x = x[4:] {
+		a += float64(x[0]) * float64(x[0])
+		b += float64(x[1]) * float64(x[1])
+		c += float64(x[2]) * float64(x[2])
+		d += float64(x[3]) * float64(x[3])
 	}
-	return sum
+	for _, v := range x {
+		a += float64(v) * float64(v)
+	}
+	return (a + b) + (c + d)
 }
 
 // Finite reports whether no number of x is infinite or NaN. It tests four numbers at a time: it clears their sign
