@@ -140,8 +140,6 @@ func TestRefuses(t *testing.T) {
 		{"graph --dot foo", []string{`--dot is "foo"`, "dictionary, code, authors, encode or learn"}},
 		{"graph --dot encode --loss huber --huber-delta 1", []string{"--loss has no effect on this step"}},
 		{"graph --dot learn --lambda 1", []string{"--lambda has no effect on this step"}},
-		{"columns old --values 3", []string{"--values is for a COLUMN"}},
-		{"columns old --against in.txt --values 3", []string{"give --values or --against, not both"}},
 		{"train in.txt -o model --quiet --progress", []string{"--quiet or --progress, not both"}},
 		{"eval in.txt --wordsim in.txt --quiet --progress", []string{"--quiet or --progress, not both"}},
 		{"devices --check=false --workers 2", []string{"--workers requires --check"}},
