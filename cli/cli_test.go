@@ -142,7 +142,6 @@ func TestRefuses(t *testing.T) {
 		{"graph --dot learn --lambda 1", []string{"--lambda has no effect on this step"}},
 		{"train in.txt -o model --quiet --progress", []string{"--quiet or --progress, not both"}},
 		{"eval in.txt --wordsim in.txt --quiet --progress", []string{"--quiet or --progress, not both"}},
-		{"devices --check=false --workers 2", []string{"--workers requires --check"}},
 		{"graph --method C", []string{`--method is "C"`}},
 		{"graph code", []string{`"code"`, "graph --help"}},
 	} {
