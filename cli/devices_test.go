@@ -82,4 +82,3 @@ func TestDevices(t *testing.T) {
 		t.Errorf("unavailable for %q, want %v", listed.Unavailable, err)
 	}
 }
-
