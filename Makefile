@@ -18,7 +18,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .PHONY: help check check-full tools vectors gpu release wheel wheels gpu-bundle bench-cpu \
-	lint cross generate ptx test noasm gpu-test gpu-asan gpu-headers release-test vulnerabilities python image container home arm64 avx512 race fuzz cluster first
+	lint cross generate ptx test noasm gpu-test gpu-asan gpu-headers release-test vulnerabilities python image container home arm64 avx512 race fuzz soak cluster first
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.* ## /\1\t/p' Makefile | expand -t 17
@@ -314,6 +314,10 @@ fuzz: ## run fuzz targets of the readers with 3000 inputs each; in full all targ
 				-args -test.fuzzcachedir="$$OVERCOMPLETE_FUZZ_CACHE/$$(dirname $$file)"; \
 		done; \
 	done
+
+soak: export OVERCOMPLETE_SOAK ?= 1h
+soak: ## load an explorer with requests for an hour
+	nice go test -tags full ./cli/e2e -run '^TestSoak' -v -count=1 -timeout=6h
 
 cluster: ## run the examples for many machines, with GNU parallel and Slurm on this machine; requires root
 	@$(call need,parallel,parallel)
