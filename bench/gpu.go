@@ -15,10 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"overcomplete/cpu"
 	"overcomplete/encode"
 	"overcomplete/kernels"
-	"overcomplete/lab/selfcheck"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -35,7 +33,7 @@ type gpuBench struct {
 	gpu                      kernels.GPU
 	rows, dim, atoms, epochs int
 	count                    int
-	compareRows              int
+	fewRows                  int
 	generated                *vectors.Dense // the vectors generated so far
 	failures                 []error
 }
@@ -47,7 +45,6 @@ var parts = []struct {
 }{
 	{"train", (*gpuBench).train},
 	{"encode", (*gpuBench).encode},
-	{"compare", (*gpuBench).compare},
 	{"scale", (*gpuBench).scale},
 }
 
@@ -66,7 +63,7 @@ func benchGPU(flags *flag.FlagSet, args []string, out io.Writer) error {
 	positive(flags, &b.atoms, "atoms", 3000, "atoms of dictionaries")
 	positive(flags, &b.epochs, "epochs", 20, "epochs of the main trainings")
 	positive(flags, &b.count, "count", 3, "repetitions, after one that warms the GPU up")
-	positive(flags, &b.compareRows, "compare-words", 8000, "rows of the comparison with the CPU, of warming up, and of the dictionary for encoding")
+	positive(flags, &b.fewRows, "few-words", 8000, "rows that warm the GPU up, and of the dictionary for encoding")
 	if err := parse(flags, args, -1); err != nil {
 		return err
 	}
@@ -129,10 +126,7 @@ func (b *gpuBench) best(rows int, method model.Method) job {
 	return job{rows: rows, recipe: h}
 }
 
-var (
-	methods    = []model.Method{model.Signed, model.Nonnegative}
-	precisions = []kernels.Precision{"tf32", "fp16", "fp32"}
-)
+var methods = []model.Method{model.Signed, model.Nonnegative}
 
 func (b *gpuBench) name(kind string, j job) string {
 	precision := ""
@@ -171,7 +165,7 @@ func (b *gpuBench) measure(name string, j job, count int) {
 	for i := range 1 + count {
 		one := j
 		if i == 0 {
-			one.rows = min(j.rows, b.compareRows)
+			one.rows = min(j.rows, b.fewRows)
 		}
 		_, r, err := b.learn(one)
 		if err != nil {
@@ -216,31 +210,11 @@ func (b *gpuBench) scale() {
 	}
 }
 
-// compare compares the GPU with the CPU.
-func (b *gpuBench) compare() {
-	for _, precision := range precisions {
-		size := selfcheck.Size{Rows: b.compareRows, Dim: b.dim, Atoms: b.atoms}
-		suffix := fmt.Sprintf("/precision=%s/V=%d/L=%d/K=%d", precision, size.Rows, size.Dim, size.Atoms)
-		steps, err := selfcheck.Run(context.Background(), b.device(precision), cpu.Device{}, size)
-		for _, s := range steps {
-			printResult(b.out, "GPUCheck/step="+s.Name+suffix, testing.BenchmarkResult{N: 1, Extra: map[string]float64{
-				"objective-diff-%": 100 * s.Objective, "output-diff-%": 100 * s.Output,
-			}})
-			if failed := s.Err(); failed != nil {
-				b.fail("GPUCheck/step="+s.Name+suffix, failed)
-			}
-		}
-		if err != nil {
-			b.fail("GPUCheck"+suffix, err)
-		}
-	}
-}
-
 // encode measures encoding with a dictionary learned by the default recipe.
 func (b *gpuBench) encode() {
 	for _, method := range methods {
 		j := b.best(b.rows, method)
-		m, _, err := b.learn(b.best(b.compareRows, method))
+		m, _, err := b.learn(b.best(b.fewRows, method))
 		if err == nil {
 			err = b.encodeWith(m, j)
 		}
@@ -256,8 +230,8 @@ func (b *gpuBench) encodeWith(m *model.Model, j job) error {
 		return err
 	}
 	defer e.Close()
-	b.first(b.rows)                                       // generates the rows
-	if err := b.encodeAll(e, b.compareRows); err != nil { // warms the GPU up
+	b.first(b.rows)                                   // generates the rows
+	if err := b.encodeAll(e, b.fewRows); err != nil { // warms the GPU up
 		return err
 	}
 	for range b.count {

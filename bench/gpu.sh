@@ -206,7 +206,6 @@ stage command 60 command_time
 stage ncu 40 counters
 stage sanitize 45 sanitize
 stage tests 460 tests
-stage compare 90 part compare "$@"
 stage scale 150 part scale "$@"
 stage tune 90 tune "$@"
 

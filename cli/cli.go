@@ -177,7 +177,7 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 		commands []*cobra.Command
 	}{
 		{"Train and encode:", []*cobra.Command{newTrain(), newEncode(), newMerge(), newExport(), newPipe(), newQuery()}},
-		{"Interpret:", []*cobra.Command{newExplore(), newTopics(), newTop(), newExplain(), newNearest(), newCompare(), newColumns(), newLabels()}},
+		{"Interpret:", []*cobra.Command{newExplore(), newTopics(), newTop(), newExplain(), newNearest(), newCompare(), newLabels()}},
 		{"Evaluate:", []*cobra.Command{newEval(), newRecall(), newIntrusion()}},
 		{"The paper:", []*cobra.Command{newPaper()}},
 		{program, []*cobra.Command{newDevices(), newGraph(), newVersion(), newMan()}},

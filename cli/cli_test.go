@@ -140,11 +140,8 @@ func TestRefuses(t *testing.T) {
 		{"graph --dot foo", []string{`--dot is "foo"`, "dictionary, code, authors, encode or learn"}},
 		{"graph --dot encode --loss huber --huber-delta 1", []string{"--loss has no effect on this step"}},
 		{"graph --dot learn --lambda 1", []string{"--lambda has no effect on this step"}},
-		{"columns old --values 3", []string{"--values is for a COLUMN"}},
-		{"columns old --against in.txt --values 3", []string{"give --values or --against, not both"}},
 		{"train in.txt -o model --quiet --progress", []string{"--quiet or --progress, not both"}},
 		{"eval in.txt --wordsim in.txt --quiet --progress", []string{"--quiet or --progress, not both"}},
-		{"devices --check=false --workers 2", []string{"--workers requires --check"}},
 		{"graph --method C", []string{`--method is "C"`}},
 		{"graph code", []string{`"code"`, "graph --help"}},
 	} {
@@ -202,7 +199,6 @@ func TestAdvice(t *testing.T) {
 		{"encode", train.ErrMemory, "; lower --max-rows"},
 		{"train --device cuda", train.ErrMemory, "; lower -k, use --device cpu"},
 		{"paper train --device cuda:1", train.ErrMemory, "; lower -k, lower --max-rows, use --device cpu"},
-		{"encode --device cuda:all", train.ErrMemory, "; use --device cpu"},
 		{"explore", train.ErrZeroCodes, ""},
 	} {
 		cmd, flags, err := newRoot().Find(strings.Fields(tt.command))
@@ -227,7 +223,6 @@ func TestIgnoredFlags(t *testing.T) {
 		"paper train a -o b --authors-order --precision fp16":        "--precision " + cpu,
 		"paper tune a --data d -o b --device cuda --workers 2":       "--workers " + gpu,
 		"paper report a --data d -o b --device cpu --precision tf32": "--precision " + cpu,
-		"encode a b -o c --device cuda:all --workers 2":              "--workers " + gpu,
 		"train a --output=":                 empty,
 		"paper train a --output=":           empty,
 		"paper tune a --data d --output=":   empty,
@@ -320,7 +315,7 @@ func TestCompletesValues(t *testing.T) {
 		"__complete graph --loss ":                "squared\nhuber\n:4\n",
 		"__complete graph --dot ":                 "dictionary\ncode\nauthors\nencode\nlearn\n:4\n",
 		"__complete eval --tasks WS-353,SimLex":   "WS-353,SimLex-999\n",
-		"__complete encode --device ":             "auto\ncpu\ncuda\ncuda:all\n:4\n",
+		"__complete encode --device ":             "auto\ncpu\ncuda\n:4\n",
 		"__complete train --device ":              "auto\ncpu\ncuda\n:4\n",
 		"__complete export model --format word2v": "word2vec\n",
 	} {

@@ -23,9 +23,8 @@ import (
 
 // deviceFlags choose the device of training or encoding.
 type deviceFlags struct {
-	device     string // auto, cpu, cuda, cuda:i or cuda:all
+	device     string // auto, cpu, cuda or cuda:i
 	precision  string // of the paper's training on a GPU; "" for kernels' default
-	several    bool   // whether device may be cuda:all
 	workers    int    // on the CPU
 	overcommit bool   // memory of the CPU
 
@@ -34,13 +33,10 @@ type deviceFlags struct {
 
 // registerDevice adds the flags to a command.
 func (f *deviceFlags) registerDevice(cmd *cobra.Command) {
-	device, all := oneOf(&f.device, "auto", "auto", "cpu", "cuda"), ""
+	device := oneOf(&f.device, "auto", "auto", "cpu", "cuda")
 	device.open = true // the GPU has a number
-	if f.several {
-		device.names, all = append(device.names, allGPUs), "cuda:all (all GPUs), "
-	}
 	flags := cmd.Flags()
-	flags.Var(device, "device", "cpu, cuda (an NVIDIA GPU), cuda:i (GPU i, from 0), "+all+"or auto (a GPU if there is one)")
+	flags.Var(device, "device", "cpu, cuda (an NVIDIA GPU), cuda:i (GPU i, from 0) or auto (a GPU if there is one)")
 	flags.Var(count(&f.workers, 0), "workers", "most processors to use on the CPU (default all); the result does not depend on it")
 }
 
@@ -82,26 +78,20 @@ func (f *deviceFlags) check(changed func(flag string) bool, unsupported error) e
 	return nil
 }
 
-const allGPUs = "cuda:all"
-
-// cuda returns the index of the GPU in --device, 0 for cuda:all. cuda is false for cpu and auto.
+// cuda returns the index of the GPU in --device. cuda is false for cpu and auto.
 func (f *deviceFlags) cuda() (index int, cuda bool, err error) {
 	number, numbered := strings.CutPrefix(f.device, "cuda:")
 	switch {
 	case f.device == "auto" || f.device == "cpu":
 		return 0, false, nil
-	case f.device == "cuda", f.device == allGPUs && f.several:
+	case f.device == "cuda":
 		return 0, true, nil
 	case numbered:
 		if i, err := strconv.ParseUint(number, 10, 16); err == nil {
 			return int(i), true, nil
 		}
 	}
-	all := ""
-	if f.several {
-		all = ", cuda:all"
-	}
-	return 0, false, usagef("--device is %q, want auto, cpu, cuda%s or cuda:i with i from 0", f.device, all)
+	return 0, false, usagef("--device is %q, want auto, cpu, cuda or cuda:i with i from 0", f.device)
 }
 
 // A chosenDevice is a [train.Device]: the GPU of --device or, with auto, the first GPU with enough free memory, or else
@@ -128,40 +118,7 @@ func (d chosenDevice) Learner(x []float32, dictionary *model.Dictionary, norm fl
 
 // Encoder implements [train.Device].
 func (d chosenDevice) Encoder(dictionary *model.Dictionary, o encode.Options) (encode.Encoder, error) {
-	if d.device == allGPUs {
-		several, err := d.everyGPU(dictionary, o)
-		if unable(err) {
-			err = usagef("--device %s: %w", allGPUs, err)
-		}
-		return several, err
-	}
 	return start(d, "encoding", "", nil, func(on train.Device) (encode.Encoder, error) { return on.Encoder(dictionary, o) })
-}
-
-// everyGPU opens an encoder on each GPU of the machine.
-func (d chosenDevice) everyGPU(dictionary *model.Dictionary, o encode.Options) (encode.Encoder, error) {
-	gpus, err := kernels.GPUs()
-	if err != nil {
-		return nil, err
-	}
-	for _, gpu := range gpus {
-		if err := gpu.Usable(); err != nil {
-			return nil, usagef("--device %s: GPU %d: %w; hide it with CUDA_VISIBLE_DEVICES", allGPUs, gpu.Index, err)
-		}
-	}
-	var encoders []encode.Encoder
-	for _, gpu := range gpus {
-		e, err := d.gpu(gpu.Index).Encoder(dictionary, o)
-		if err != nil {
-			encode.MultiEncoder(encoders).Close()
-			return nil, err
-		}
-		encoders = append(encoders, e)
-	}
-	for _, gpu := range gpus {
-		say(d.log, "encoding on %s", d.describe(gpu.Index))
-	}
-	return encode.MultiEncoder(encoders), nil
 }
 
 // start opens a trainer, learner or encoder on the chosen device, and logs the device. The argument takes is a phrase

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"runtime"
 	"strings"
@@ -14,44 +13,23 @@ import (
 )
 
 func newDevices() *cobra.Command {
-	var check bool
-	f := deviceFlags{}
 	cmd := &cobra.Command{
 		Use:        "devices",
 		SuggestFor: []string{"gpu", "gpus", "cuda"},
 		Short:      "List the devices for training and encoding",
 		Long: `Devices lists the CPU and all NVIDIA GPUs. The number of a GPU is the i of --device cuda:i in
 train and encode. If no GPU can be used, it prints the reason and exits with code 0.
-It does not initialise GPUs, so it cannot report their free memory.
-
-With --check it runs all kernels on a GPU, in the paper's training with one precision, on generated
-data. It prints the relative differences of each step from the CPU. The exit code is 1 if a difference
-exceeds its limit.`,
-		Example: `  overcomplete devices
-  overcomplete devices --check
-  overcomplete devices --check --device cuda:1 --precision fp16`,
-		Args: cobra.NoArgs,
+It does not initialise GPUs, so it cannot report their free memory.`,
+		Example: "  overcomplete devices",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			found, err := findDevices(kernels.GPUs())
 			if err != nil {
 				return err
 			}
-			if !check {
-				return show(cmd, found, found.print)
-			}
-			if err := f.check(cmd.Flags().Changed, nil); err != nil {
-				return err
-			}
-			if found.Check, err = runCheck(cmd.Context(), &f, checkSize, cmd.ErrOrStderr()); err != nil {
-				return err
-			}
-			return cmp.Or(show(cmd, found, found.print), found.Check.err())
+			return show(cmd, found, found.print)
 		},
 	}
-	cmd.Flags().BoolVar(&check, "check", false, "compare the results of a GPU with the CPU (30 seconds)")
-	f.registerDevice(cmd)
-	f.registerPrecision(cmd)
-	needs(cmd, "check", "device", "precision", "workers")
 	addJSON(cmd, "print the list as JSON")
 	return cmd
 }
@@ -66,8 +44,6 @@ type devices struct {
 	} `json:"cpu"`
 	GPUs        []gpuDevice `json:"gpus"`
 	Unavailable string      `json:"gpus_unavailable,omitempty"` // reason why there are none
-
-	Check *deviceCheck `json:"check,omitempty"`
 }
 
 type gpuDevice struct {
@@ -125,9 +101,6 @@ func (d *devices) print(b *strings.Builder) {
 	}
 	if d.Unavailable != "" {
 		fmt.Fprintln(b, d.Unavailable)
-	}
-	if d.Check != nil {
-		d.Check.print(b)
 	}
 }
 

@@ -2,16 +2,13 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"runtime"
 	"strings"
 	"testing"
 
 	"overcomplete/kernels"
-	"overcomplete/lab/selfcheck"
 	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
-	"overcomplete/train"
 )
 
 func TestPrintDevices(t *testing.T) {
@@ -84,34 +81,4 @@ func TestDevices(t *testing.T) {
 	if (listed.Unavailable == "") != (err == nil) {
 		t.Errorf("unavailable for %q, want %v", listed.Unavailable, err)
 	}
-}
-
-// A failed check asks for a report.
-func TestCheckDevice(t *testing.T) {
-	t.Parallel()
-	c := &deviceCheck{Device: "GPU 0, NVIDIA H200", Precision: "tf32", Size: checkSize, Failed: "encode: two runs have different results", Steps: []selfcheck.Step{
-		{Name: "encode", Objective: 1e-4, Output: 2e-3},
-	}}
-	const want = "GPU 0, NVIDIA H200 failed the check: encode: two runs have different results; don't use it, and report " +
-		"the output of this command with --json, of overcomplete version and of nvidia-smi -q"
-	if err := c.err(); err == nil || err.Error() != want {
-		t.Errorf("error %v, want %s", err, want)
-	}
-	for _, err := range []error{train.ErrMemory, kernels.ErrUnavailable} {
-		busy := &deviceCheck{Device: c.Device}
-		if got := busy.setFailed(fmt.Errorf("learn: %w", err)); !errors.Is(got, err) || !isUsage(got) || busy.Failed != "" {
-			t.Errorf("%v: error %v, failed %q", err, got, busy.Failed)
-		}
-	}
-	if err := c.setFailed(train.ErrMemory); err != nil || c.Failed != "encode: two runs have different results" {
-		t.Errorf("error %v, failed %q", err, c.Failed)
-	}
-	var b strings.Builder
-	if c.print(&b); !strings.Contains(b.String(), "encode      1.0e-04   2.0e-03  false       FAILED\n") {
-		t.Error(b.String())
-	}
-	dir, _ := clitest.Sample(t)
-	checkRefusals(t, dir, "devices ", map[string]string{
-		"--check --device cpu": "drop --device cpu", "--workers 1": "--workers requires --check", "--device cpu --json": "--device requires --check",
-	})
 }

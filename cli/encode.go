@@ -51,7 +51,7 @@ of λ takes two to three times as long. Both use the squared loss, whatever the 
 training, and codes of method B are nonnegative.
 
 Processes can share a large input: run encode with --shard 1/16 to 16/16, and put the
-outputs together with "overcomplete merge". --device cuda:all uses all GPUs of one machine.
+outputs together with "overcomplete merge".
 Codes of x86 CPUs with AVX2, of other CPUs, and of GPUs differ in the last digits. Encode all shards
 on one of these kinds.`,
 		Example: `  overcomplete encode model new.txt -o new.model
@@ -73,7 +73,6 @@ on one of these kinds.`,
 	excludes(cmd, "exact", "encode-steps", "nonzeros")
 	flags.Func("shard", "encode only part `i/n` of the rows, i from 1 to n", f.parseShard)
 	f.registerInput(cmd)
-	f.several = true
 	f.registerDevice(cmd)
 	addJSON(cmd, "print the results as JSON")
 	flags.BoolVar(&f.quiet, "quiet", false, "print no progress")

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -98,17 +97,4 @@ func wordList(words []string, separator string) string {
 		}
 	}
 	return strings.Join(quoted, separator)
-}
-
-// byFrequency returns the values of a column, most frequent first, and the number of rows of each.
-func byFrequency(column []string) (order []string, counts map[string]int) {
-	counts = map[string]int{}
-	for _, v := range column {
-		if counts[v] == 0 {
-			order = append(order, v)
-		}
-		counts[v]++
-	}
-	slices.SortStableFunc(order, func(a, b string) int { return counts[b] - counts[a] })
-	return order, counts
 }

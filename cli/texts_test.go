@@ -3,16 +3,13 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"overcomplete/interpret/topics"
-	"overcomplete/lab/classes"
 	"overcomplete/model"
-	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 	"overcomplete/vectors"
 )
@@ -80,45 +77,6 @@ func TestNearestShowsWords(t *testing.T) {
 	if stdout, _ := clitest.Save(t, m).MustRun(t, "nearest model goalie mask"); !strings.HasPrefix(stdout, "a  The goalie's mask hides well.\n") {
 		t.Error(stdout)
 	}
-}
-
-// columns lists the columns, and the dimensions of a column's values.
-func TestColumns(t *testing.T) {
-	t.Parallel()
-	var ids []string
-	var codes [][]float32
-	texts := vectors.Texts{Columns: []vectors.Column{{Name: "kind"}, {Name: "nr"}, {Name: "three"}, {Name: "one"}}}
-	for i := range 40 {
-		three := []string{"a", "a", "b", "c"}[i/10]
-		if i >= 38 {
-			three = ""
-		}
-		ids, codes = append(ids, fmt.Sprintf("d%d", i)), append(codes, []float32{float32(i%2) * float32(i+1), 1, 0})
-		texts.Add(fmt.Sprintf("%s number %d", []string{"rain", "bank"}[i%2], i), []string{[]string{"wet", "\x1bdry"}[i%2], fmt.Sprint(i), three, "same"})
-	}
-	m := clitest.NewModel(ids, codes)
-	m.Codes.Texts = &texts
-	m.Info.Encoding.SetKind(m.Codes.Texts)
-	dir := clitest.Save(t, m)
-	stdout, _ := dir.MustRun(t, "columns model")
-	if want := "kind: 2 values, most often wet, \\x1bdry\nnr: 40 values, most often 0, 1, 2, 3, 4\nthree: 4 values, most often a, b, c, \"\"\none: 1 values, most often same\n"; stdout != want {
-		t.Errorf("%q, want %q", stdout, want)
-	}
-	checkTable(t, dir, "columns model kind", `wet: 20 rows; \x1bdry: 20; 1 of 3 dimensions with p < 0.05
-dimension  share  others  AUC  p  label  example
-0  0.0 %  100.0 %  0.000  2e-08  bank  d39  bank number 39
-`)
-	checkTable(t, dir, "columns model three --values 1", `a: 20 rows; others: 18; 0 of 3 dimensions with p < 0.05
-dimension  share  others  AUC  p  label  example
-0  50.0 %  50.0 %  0.375  0.5  bank  d19  bank number 19
-`)
-	checkRefusals(t, dir, "", map[string]string{
-		"columns model nix":             `model has no column "nix"; it has kind, nr`,
-		"columns model nr":              `column "nr": too few rows to compare (got 40 values in 40 rows, want a value with at least 10 rows`,
-		"columns model one":             `column "one": too few rows to compare (got 1 values in 40 rows`,
-		"columns model kind --values 0": "--values is 0",
-	})
-	checkRefusals(t, textsModel(t), "", map[string]string{"columns model": "model has no columns"})
 }
 
 // Stop words leave the labels of all commands until they are removed.
@@ -190,7 +148,7 @@ func datedModel(t *testing.T) clitest.Dir {
 	return clitest.Save(t, m)
 }
 
-// Columns of dates are ordered: topics show their course, and columns compares periods.
+// Columns of dates are ordered: topics show their course, an error or a warning names a value that isn't a date.
 func TestDates(t *testing.T) {
 	t.Parallel()
 	dir := datedModel(t)
@@ -232,159 +190,14 @@ func TestDates(t *testing.T) {
 	if stdout, _ = dir.MustRun(t, "topics model --column day"); !strings.Contains(stdout, "day by week, 39 of 40 rows: 2024-01-01 ") {
 		t.Error(stdout)
 	}
-	if stdout, _ = dir.MustRun(t, "topics model --column almost"); !strings.Contains(stdout, "almost: 2024-01-06 5 %, 2024-01-11 5 %, ") {
-		t.Error(stdout)
-	}
-	sets := func(line string) (values []string) {
-		t.Helper()
-		found := runJSON[[]classes.Class](t, dir, line+" --json")
-		for _, c := range found {
-			values = append(values, fmt.Sprintf("%s=%d", c.Value, c.Rows))
-		}
-		return values
-	}
-	for line, want := range map[string]string{
-		"columns model day --by month":          "2024-05=23",
-		"columns model far":                     "1900–1999=13 2000–2099=15 3000–3099=12",
-		"columns model far --by decade":         "1960s=13 2020s=15 3000s=12",
-		"columns model far --by day":            "1960-12-31=13 2025-03-01=15 3000-01-01=12",
-		"columns model far --values 2 --by day": "1960-12-31=13 2025-03-01=15",
-	} {
-		if got := strings.Join(sets(line), " "); got != want {
-			t.Errorf("%s: %s, want %s", line, got, want)
-		}
-	}
-	if stdout, _ = dir.MustRun(t, "columns model"); !strings.HasPrefix(stdout, "day: dates from 2024-01-06 to 9999-12-31, 40 values\nalmost: 40 values, ") {
-		t.Error(stdout)
+	stdout, stderr = dir.MustRun(t, "topics model --column almost")
+	if !strings.Contains(stdout, "almost: 2024-01-06 5 %, 2024-01-11 5 %, ") || !strings.HasPrefix(stderr, `warning: column "almost" isn't shown over time: row 40: not a date (got "soon"`) {
+		t.Errorf("%s%s", stderr, stdout)
 	}
 	checkRefusals(t, dir, "", map[string]string{
-		"topics model --by month":                   "--by requires --column",
-		"topics model --column almost --by month":   `--by month, column "almost": row 40: not a date (got "soon", want such as 2024-03-05`,
-		"topics model --column day --by hour":       `--by hour, column "day": no period "hour" (want one of day, week,`,
-		"columns model almost --by month":           `--by month, column "almost": row 40: not a date`,
-		"columns model --by month":                  "--by is for a COLUMN",
-		"columns model --against in.txt --by month": "give --by or --against, not both",
-	})
-}
-
-// A warning reports omitted periods, and an error names a value that isn't a date. One comparison is printed for two
-// decades.
-func TestColumnsPeriods(t *testing.T) {
-	t.Parallel()
-	var ids []string
-	var codes [][]float32
-	texts := vectors.Texts{Columns: []vectors.Column{{Name: "day"}, {Name: "NaT"}}}
-	for i := range 480 { // 10 in each of the first and last three years, 60 in the others; 9 of 13 years have 90 % of the rows
-		ids, codes = append(ids, fmt.Sprintf("d%d", i)), append(codes, []float32{float32(i % 2), 1})
-		year := 2010 + (i-30)/60
-		if i < 30 {
-			year = 2007 + i/10
-		} else if i >= 450 {
-			year = 2017 + (i-450)/10
-		}
-		day := fmt.Sprintf("%d-05-%02d", year, 1+i%10)
-		texts.Add("text", []string{day, []string{fmt.Sprintf("%d-%02d-%02d", 2000+i/20, 1+i%12, 1+i%10), "NaT"}[i/479]})
-	}
-	m := clitest.NewModel(ids, codes)
-	m.Dictionary.Themes, m.Info.Training.Themes = []float32{1, 0, 0, 1}, &model.Themes{Topics: 2, Splits: []int32{1}}
-	m.Codes.Texts = &texts
-	m.Info.Encoding.SetKind(m.Codes.Texts)
-	dir := clitest.Save(t, m)
-	for line, want := range map[string]struct {
-		values  string
-		warning string
-	}{
-		"columns model day":                       {"2010s", ""},
-		"columns model day --values 13":           {"2007 2008 2009 2010 2011 2012 2013 2014 2015 2016 2017 2018 2019", ""},
-		"columns model day --by year":             {"2007 2008 2009 2010 2011 2012 2013 2014 2015 2016 2017 2018 2019", ""},
-		"columns model day --by year --values 2":  {"2010 2011", "warning: column \"day\": the 2 most frequent of 13 periods are shown, 11 are left out\n"},
-		"columns model day --by decade":           {"2010s", ""},
-		"columns model day --values 1 --by month": {"2010-05", "warning: column \"day\": the 1 most frequent of 13 periods are shown, 12 are left out\n"},
-	} {
-		stdout, stderr := dir.MustRun(t, line+" --json")
-		var found []classes.Class
-		testonly.Must(t, json.Unmarshal([]byte(stdout), &found))
-		var values []string
-		for _, c := range found {
-			values = append(values, c.Value)
-		}
-		if got := strings.Join(values, " "); got != want.values || stderr != want.warning {
-			t.Errorf("%s: %s, %q, want %s, %q", line, got, stderr, want.values, want.warning)
-		}
-	}
-	const reason = `row 480: not a date (got "NaT", want such as `
-	if _, stderr := dir.MustRun(t, "topics model --column NaT"); !strings.Contains(stderr, `warning: column "NaT" isn't shown over time: `+reason) {
-		t.Error(stderr)
-	}
-	if _, _, stderr := dir.Run(t, "columns model NaT"); !strings.Contains(stderr, `warning: column "NaT" isn't grouped by time: `+reason) {
-		t.Error(stderr)
-	}
-}
-
-// The rows of a file are compared with the rows of a model, by codes of the same settings.
-func TestColumnsAgainst(t *testing.T) {
-	t.Parallel()
-	dir, x := clitest.Sample(t)
-	dir.MustRun(t, "train in.txt -o trained -k 20 --nonzeros 4 --method B")
-	dir.MustRun(t, "encode trained in.txt -o model --encode-steps 30")
-	for i := range x.Data {
-		x.Data[i] += float32(i%x.Dim) / 3
-	}
-	x = x.Slice(0, 40)
-	dir.Write(t, "other.txt", clitest.Text(x))
-	dir.MustRun(t, "encode model other.txt -o other --encode-steps 30")
-	stdout, _ := dir.MustRun(t, "columns model --against other.txt --dimensions 20 --json")
-	var sets []struct {
-		Value, Against string
-		Rows, Others   int
-		Dimensions     []struct {
-			Dimension  int
-			Label      string
-			Share      float64
-			OtherShare float64 `json:"other_share"`
-			Examples   []struct{ Word string }
-		}
-	}
-	if err := json.Unmarshal([]byte(stdout), &sets); err != nil || len(sets) != 1 {
-		t.Fatalf("%v: %s", err, stdout)
-	}
-	s := sets[0]
-	if s.Value != "model" || s.Against != "other.txt" || s.Rows != 60 || s.Others != 40 || len(s.Dimensions) < 10 {
-		t.Errorf("%+v", s)
-	}
-	share := func(name string, k int) (share float64) {
-		codes := dir.Model(t, name).Codes
-		for _, row := range clitest.Matrix(codes) {
-			if row[k] != 0 {
-				share += 1 / float64(codes.Rows)
-			}
-		}
-		return share
-	}
-	for _, d := range s.Dimensions {
-		a, b := share("model", d.Dimension), share("other", d.Dimension)
-		if math.Abs(a-d.Share) > 1e-9 || math.Abs(b-d.OtherShare) > 1e-9 || d.Label == "" || len(d.Examples) == 0 {
-			t.Errorf("%+v, want shares %v and %v", d, a, b)
-		}
-	}
-	for name, rows := range map[string]*vectors.Dense{"folder/1": x.Slice(0, 20), "folder/2": x.Slice(20, 40)} {
-		dir.Write(t, name, clitest.Text(rows))
-	}
-	if folder, _ := dir.MustRun(t, "columns model --against folder --dimensions 20 --json"); folder != strings.ReplaceAll(stdout, "other.txt", "folder") {
-		t.Errorf("other result of a folder: %s", folder)
-	}
-	dir.MustRun(t, "nearest folder word1")
-	dir.Write(t, "long.txt", clitest.Text(clitest.Vectors(20, 9)))
-	dir.Write(t, "few.txt", clitest.Text(x.Slice(0, 9)))
-	dir.MustRun(t, "paper train in.txt -o paper -k 20 --epochs 1")
-	checkRefusals(t, dir, "", map[string]string{
-		"columns model --against long.txt":     "long.txt: encode: vectors differ in length from the atoms (got 9 numbers, want 8)",
-		"columns model --against few.txt":      "model has 60 rows and few.txt 9, want at least 10 of each",
-		"columns model --against none.txt":     "none.txt: no such file",
-		"columns model --against other":        "compares a model with a file of dense vectors",
-		"columns in.txt --against other.txt":   "compares a model with a file of dense vectors",
-		"columns model label --against in.txt": `--against compares all rows; drop it, or column "label"`,
-		"columns paper --against in.txt":       "the codes of paper are from its training",
+		"topics model --by month":                 "--by requires --column",
+		"topics model --column almost --by month": `--by month, column "almost": row 40: not a date (got "soon", want such as 2024-03-05`,
+		"topics model --column day --by hour":     `--by hour, column "day": no period "hour" (want one of day, week,`,
 	})
 }
 

@@ -149,11 +149,12 @@ func breakDown(cmd *cobra.Command, t *topics.Table, column string, values []stri
 		warn(cmd.ErrOrStderr(), "column %.60q isn't shown over time: %v", column, err)
 	}
 	t.BreakDown(values, shownValues)
-	switch order, _ := byFrequency(values); {
-	case !slices.ContainsFunc(order, func(s string) bool { return strings.TrimSpace(s) != "" }):
+	distinct := slices.Compact(slices.Sorted(slices.Values(values)))
+	switch {
+	case !slices.ContainsFunc(distinct, func(s string) bool { return strings.TrimSpace(s) != "" }):
 		warn(cmd.ErrOrStderr(), "column %.60q is empty", column)
-	case len(order) > manyValues:
-		warn(cmd.ErrOrStderr(), "column %.60q has %d values: the %d most frequent of each topic are shown", column, len(order), shownValues)
+	case len(distinct) > manyValues:
+		warn(cmd.ErrOrStderr(), "column %.60q has %d values: the %d most frequent of each topic are shown", column, len(distinct), shownValues)
 	}
 	return nil
 }

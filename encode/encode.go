@@ -191,32 +191,6 @@ func Rows(ctx context.Context, e Encoder, x []float32) (*Codes, error) {
 	return codes, nil
 }
 
-// MultiEncoder returns an encoder that distributes its calls over encoders in turn, such as one
-// for each GPU of a machine, so that they encode concurrently. All must have the same kind of
-// device, dictionary and options.
-func MultiEncoder(encoders []Encoder) Encoder { return &multiEncoder{encoders: encoders} }
-
-type multiEncoder struct {
-	encoders []Encoder
-	next     int // index of the encoder of the next Start
-}
-
-func (m *multiEncoder) Device() string   { return m.encoders[0].Device() }
-func (m *multiEncoder) Options() Options { return m.encoders[0].Options() }
-
-func (m *multiEncoder) Start(ctx context.Context, x []float32, codes *Codes) (wait func() error) {
-	e := m.encoders[m.next]
-	m.next = (m.next + 1) % len(m.encoders)
-	return e.Start(ctx, x, codes)
-}
-
-func (m *multiEncoder) Close() (err error) {
-	for _, e := range m.encoders {
-		err = cmp.Or(err, e.Close())
-	}
-	return err
-}
-
 // Codes are the codes of n rows, with their metrics.
 type Codes struct {
 	vectors.CSR           // n×K, A

@@ -172,14 +172,14 @@ func TestStreamOfManyBlocks(t *testing.T) {
 // countingEncoder counts calls of Start without a wait.
 type countingEncoder struct {
 	roundingEncoder
-	started, mostStarted *int // shared by several encoders
+	started, mostStarted int
 }
 
 func (e *countingEncoder) Start(ctx context.Context, x []float32, codes *encode.Codes) func() error {
-	*e.started++
-	*e.mostStarted = max(*e.mostStarted, *e.started)
+	e.started++
+	e.mostStarted = max(e.mostStarted, e.started)
 	return func() error {
-		*e.started--
+		e.started--
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -187,8 +187,8 @@ func (e *countingEncoder) Start(ctx context.Context, x []float32, codes *encode.
 	}
 }
 
-// A Stream starts a block per encoder before it waits for the oldest one, for any number of rows per part. The codes
-// equal the codes of a single encoder, in the same order.
+// A Stream starts a block before it waits for the previous one, for any number of rows per part. The codes are the
+// encoder's, in the same order.
 func TestStreamStartsAhead(t *testing.T) {
 	const rows, dim = 4*encode.Block + 10, 2
 	d := &vectors.Dense{Dim: dim}
@@ -199,48 +199,33 @@ func TestStreamStartsAhead(t *testing.T) {
 	}
 	want, err := encode.Rows(t.Context(), &roundingEncoder{dim: dim}, d.Data)
 	testonly.Must(t, err)
-	for n := 1; n <= 2; n++ { // number of encoders
-		for _, part := range []int{rows, encode.Block, 1000} {
-			at := fmt.Sprintf("%d encoders, %d rows at a time", n, part)
-			started, mostStarted := 0, 0
-			var encoders []encode.Encoder
-			for range n {
-				encoders = append(encoders, &countingEncoder{roundingEncoder{dim: dim}, &started, &mostStarted})
-			}
-			multi := encode.MultiEncoder(encoders)
-			var ids []string
-			got := vectors.CSR{Cols: dim, Ptr: []int64{0}}
-			for block, err := range (&encode.Stream{Encoder: multi}).Codes(t.Context(), parts(d, part)) {
-				testonly.Must(t, err)
-				ids = append(ids, block.IDs...)
-				got.Append(&block.CSR)
-			}
-			if !slices.Equal(ids, d.IDs) || !reflect.DeepEqual(got, want.CSR) {
-				t.Errorf("%s: words or codes differ from one encoder's", at)
-			}
-			if mostStarted != n+1 || started != 0 {
-				t.Errorf("%s: %d blocks started at a time, want %d; %d at the end", at, mostStarted, n+1, started)
-			}
-			testonly.Must(t, multi.Close())
-			for i, e := range encoders { // the first encoder has the odd one of five blocks
-				if e := e.(*countingEncoder); len(e.calls) != (5-i+n-1)/n || e.closed != 1 {
-					t.Errorf("%s: encoder %d encoded blocks of %v rows, closed %d times", at, i, e.calls, e.closed)
-				}
-			}
+	for _, part := range []int{rows, encode.Block, 1000} {
+		e := &countingEncoder{roundingEncoder: roundingEncoder{dim: dim}}
+		var ids []string
+		got := vectors.CSR{Cols: dim, Ptr: []int64{0}}
+		for block, err := range (&encode.Stream{Encoder: e}).Codes(t.Context(), parts(d, part)) {
+			testonly.Must(t, err)
+			ids = append(ids, block.IDs...)
+			got.Append(&block.CSR)
+		}
+		if !slices.Equal(ids, d.IDs) || !reflect.DeepEqual(got, want.CSR) {
+			t.Errorf("%d rows at a time: words or codes differ from the encoder's", part)
+		}
+		if e.mostStarted != 2 || e.started != 0 {
+			t.Errorf("%d rows at a time: %d blocks started at a time, want 2; %d at the end", part, e.mostStarted, e.started)
 		}
 	}
 }
 
 // A Stream that ends early cancels the started blocks and waits for them.
 func TestStreamEndsEarly(t *testing.T) {
-	started, mostStarted := 0, 0
-	e := &countingEncoder{roundingEncoder{dim: 1}, &started, &mostStarted}
+	e := &countingEncoder{roundingEncoder: roundingEncoder{dim: 1}}
 	d := &vectors.Dense{IDs: make([]string, 40*encode.Block), Dim: 1, Data: make([]float32, 40*encode.Block)}
 	for range (&encode.Stream{Encoder: e}).Codes(t.Context(), parts(d, d.Len())) {
 		break
 	}
-	if mostStarted != 2 || started != 0 || len(e.calls) > 10 {
-		t.Errorf("%d blocks started, %d not waited for, and %d encoded, want 2, 0 and few", mostStarted, started, len(e.calls))
+	if e.mostStarted != 2 || e.started != 0 || len(e.calls) > 10 {
+		t.Errorf("%d blocks started, %d not waited for, and %d encoded, want 2, 0 and few", e.mostStarted, e.started, len(e.calls))
 	}
 }
 

@@ -62,8 +62,8 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 	return encoded, nil
 }
 
-// A Stream encodes rows that need not fit in memory, and measures their codes. Its memory holds three blocks of [Block]
-// rows with their codes, and one more per encoder. [File] encodes a file.
+// A Stream encodes rows that need not fit in memory, and measures their codes. Its memory holds four blocks of [Block]
+// rows with their codes. [File] encodes a file.
 type Stream struct {
 	Encoder Encoder
 
@@ -100,18 +100,14 @@ type block struct {
 // Codes ends after the first error: an error of rows, of the encoder, or a [*vectors.InputError] that wraps
 // [ErrOverflow] for a row that can't be encoded. An error of a block may wait for the next rows.
 func (s *Stream) Codes(ctx context.Context, rows iter.Seq2[*vectors.Dense, error]) iter.Seq2[*vectors.Sparse, error] {
-	encoders := 1
-	if multi, ok := s.Encoder.(*multiEncoder); ok {
-		encoders = len(multi.encoders)
-	}
 	return func(yield func(*vectors.Sparse, error) bool) {
 		if p := s.Shard; p != nil && (p.Index < 1 || p.Index > p.Of) {
 			yield(nil, fmt.Errorf("encode: there is no shard %d of %d", p.Index, p.Of))
 			return
 		}
-		// One block is being read, one per encoder and another are being encoded, and one is being measured and used.
-		// Each channel has room for all blocks, so that only the reader waits.
-		blocks := encoders + 3
+		// One block is being read, two are being encoded, and one is being measured and used. Each channel has room for
+		// all blocks, so that only the reader waits.
+		const blocks = 4
 		free, read, encoded := make(chan *block, blocks), make(chan *block, blocks), make(chan *block, blocks)
 		for range blocks {
 			free <- &block{measured: make(chan struct{}, 1)}
@@ -126,7 +122,7 @@ func (s *Stream) Codes(ctx context.Context, rows iter.Seq2[*vectors.Dense, error
 		})
 		running.Go(func() {
 			defer close(encoded)
-			s.encode(within, encoders, read, free, encoded)
+			s.encode(within, read, free, encoded)
 		})
 		for b := range encoded {
 			<-b.measured
@@ -201,9 +197,9 @@ func (s *Stream) read(ctx context.Context, rows iter.Seq2[*vectors.Dense, error]
 	}
 }
 
-// encode encodes the blocks of read that belong to the shard and sends them to encoded, in order. It starts one block
-// more than there are encoders. Other goroutines measure the blocks.
-func (s *Stream) encode(ctx context.Context, encoders int, read <-chan *block, free, encoded chan<- *block) {
+// encode encodes the blocks of read that belong to the shard and sends them to encoded, in order. It starts a block
+// before it waits for the previous one. Other goroutines measure the blocks.
+func (s *Stream) encode(ctx context.Context, read <-chan *block, free, encoded chan<- *block) {
 	var started []*block // in order
 	var measuring sync.WaitGroup
 	defer measuring.Wait()
@@ -232,7 +228,7 @@ func (s *Stream) encode(ctx context.Context, encoders int, read <-chan *block, f
 			b.wait = s.Encoder.Start(ctx, b.rows.Data, &b.codes)
 		}
 		started = append(started, b)
-		finish(encoders)
+		finish(1)
 	}
 	finish(0)
 }

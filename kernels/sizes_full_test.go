@@ -85,7 +85,7 @@ func sizesOf(kernel string) (all []func(b *bench)) {
 		for atoms := 128; atoms < 134; atoms++ {
 			forSizes(checkRandomCodes, [3]int{atoms - 120, atoms})
 		}
-	case "remember":
+	case "remember", "square":
 		for _, s := range [][3]int{
 			{131, 128, 128}, {37, 133, 133}, {76, 20, 4}, {84, 44, 44}, {92, 84, 84}, {99, 124, 124}, {1, 124, 20}, {33, 20, 52}, {52, 116, 108},
 			{20, 100, 12}, {44, 76, 28}, {60, 92, 36}, {12, 4, 68}, {28, 52, 100}, {93, 52, 60},

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"overcomplete/encode"
 	"overcomplete/model"
 	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
@@ -89,7 +88,6 @@ func TestGPUProgram(t *testing.T) {
 	})
 
 	t.Run("encodes as on the CPU", func(t *testing.T) { encodesOnGPU(t, p) })
-	t.Run("encodes on all GPUs", func(t *testing.T) { encodesOnAll(t, p) })
 
 	for _, tt := range []struct {
 		name, line, env string
@@ -110,7 +108,6 @@ func TestGPUProgram(t *testing.T) {
 		{"failed kernel", "--device cuda", "EMULATED_FAIL_LAUNCH=9", clitest.Failed, "LaunchFailed"},
 		{"lost device", "--device cuda", "EMULATED_LOSE_DEVICE=30", clitest.Failed, "kernels: "},
 		{"failed kernel, auto", "", "EMULATED_FAIL_LAUNCH=9", clitest.Failed, "LaunchFailed"},
-		{"all devices", "--device cuda:all", "EMULATED_DEVICES=2", clitest.Usage, `--device is "cuda:all"`},
 		{"words' codes on the CPU only", "--device cuda --authors-order", "", clitest.Usage, "the authors' order"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -220,44 +217,5 @@ func encodesOnGPU(t *testing.T, p gpuProgram) {
 	}
 	if _, stderr := must("encode m large.txt --force -o out --exact"); !strings.HasPrefix(stderr, "encoding on the CPU (not supported on GPUs: exact codes)\n") {
 		t.Errorf("standard error %q", stderr)
-	}
-}
-
-// encodesOnAll encodes two blocks of words on one GPU and on two.
-func encodesOnAll(t *testing.T, p gpuProgram) {
-	dir, _ := clitest.Sample(t)
-	dir.Write(t, "large.txt", clitest.Text(clitest.Vectors(encode.Block+100, 8)))
-	for _, line := range []string{
-		"paper train in.txt -o m --epochs 3 --device cpu",
-		"encode m large.txt -o one --encode-steps 1 --device cuda",
-		"encode m large.txt -o all --encode-steps 1 --device cuda:all",
-	} {
-		code, _, stderr := p.run(t, dir, line, "EMULATED_DEVICES=2", "EMULATED_CAPABILITY=8.0,9.0")
-		if code != 0 {
-			t.Fatalf("%s: exit code %d: %s", line, code, stderr)
-		}
-		says := "encoding on GPU 0, Emulated GPU\nencoding on GPU 1, Emulated GPU\n"
-		if strings.Contains(line, "cuda:all") && !strings.HasPrefix(stderr, says) {
-			t.Errorf("%s: standard error %q", line, stderr)
-		}
-	}
-	if !maps.Equal(clitest.Dir(dir.Path("all")).Tree(t), clitest.Dir(dir.Path("one")).Tree(t)) {
-		t.Error("two GPUs write different bytes than one")
-	}
-	before := dir.Tree(t)
-	for _, tt := range []struct {
-		env  []string
-		code int
-		want string
-	}{
-		{[]string{"EMULATED_DEVICES=2", "EMULATED_FAIL_CONTEXT=46"}, clitest.Usage, "DEVICE_UNAVAILABLE"},
-		{[]string{"OVERCOMPLETE_LIBCUDA=./none.so"}, clitest.Usage, "none.so"},
-		{[]string{"EMULATED_DEVICES=2", "EMULATED_FAIL_LAUNCH=3"}, clitest.Failed, "LaunchFailed"},
-	} {
-		code, stdout, stderr := p.run(t, dir, "encode m large.txt -o out --quiet --device cuda:all", tt.env...)
-		if code != tt.code || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, tt.want) {
-			t.Errorf("%v: exit code %d, want %d; standard error %q, want one line with %q", tt.env, code, tt.code, stderr, tt.want)
-		}
-		dir.Unchanged(t, before)
 	}
 }

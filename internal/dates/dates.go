@@ -57,16 +57,6 @@ func Mostly(column []string) bool {
 	return balance > 0
 }
 
-// Span returns the first and the last day of a column of dates, or nil if it isn't one.
-func Span(column []string) []string {
-	days, err := Parse(column)
-	if err != nil {
-		return nil
-	}
-	days = slices.DeleteFunc(days, func(day int32) bool { return day == None })
-	return []string{label(int(slices.Min(days)), 0), label(int(slices.Max(days)), 0)}
-}
-
 // timeOfDay matches a time after a date, with an optional offset from UTC. Second 60 is a leap second.
 var timeOfDay = regexp.MustCompile(`^[Tt ]([01]\d|2[0-4]):[0-5]\d(:([0-5]\d|60)([.,]\d+)?)? ?(UTC)?([Zz]|[+-]([01]\d|2[0-3])(:?[0-5]\d)?)?$`)
 
