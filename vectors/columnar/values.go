@@ -223,27 +223,3 @@ func className(names []string, number string) string {
 	}
 	return number
 }
-
-// Fields of Spark's vectors, in its order: 1 for a dense vector and 0 for a sparse one, the length and indices
-// of a sparse one, and the values.
-var sparkFields = []string{"type", "size", "indices", "values"}
-
-// appendSpark appends a vector of Spark.
-func appendSpark(to []float32, c tabular.Column, kind, size float32, indices, values []float32) ([]float32, error) {
-	if kind == 1 {
-		return append(to, values...), nil
-	}
-	valid := kind == 0 && size >= 0 && size <= tabular.MaxDim && len(indices) == len(values)
-	for _, k := range indices {
-		valid = valid && k >= 0 && k < size
-	}
-	if !valid {
-		return to, tabular.ValueError(c, -1, "an invalid vector of Spark (want a dense one of type 1, or a sparse one of type 0)")
-	}
-	start := len(to)
-	to = append(to, make([]float32, int(size))...)
-	for i, k := range indices {
-		to[start+int(k)] = values[i]
-	}
-	return to, nil
-}

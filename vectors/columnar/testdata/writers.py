@@ -125,12 +125,10 @@ both("invalid", pa.table({"text": pa.array(texts), "label": pa.array(labels), "l
      texts=[t.decode(errors="replace") for t in texts], label=[t.decode(errors="replace") for t in labels], large=large,
      warnings=['texts that are not UTF-8, invalid bytes replaced by U+FFFD: 2 (400, 500)'])
 
-# Spark's vectors, dense and sparse in turn.
-spark = pa.struct([("type", pa.int8()), ("size", pa.int32()), ("indices", pa.list_(pa.int32())), ("values", pa.list_(pa.float64()))])
-sparse = X.copy()
-sparse[::2, 1::3] = 0
-rows = [{"type": 0, "size": DIM, "indices": np.flatnonzero(v), "values": v[v != 0]} if i % 2 == 0 else {"type": 1, "values": v} for i, v in enumerate(sparse)]
-both("spark", pa.table({**id_text, "features": pa.array(rows, spark), "score": PRICES}), data=sparse, score=PRICES)
+# Spark's vectors.
+spark = pa.array([{"type": 1, "values": v} for v in X], pa.struct([("type", pa.int8()), ("size", pa.int32()), ("indices", pa.list_(pa.int32())), ("values", pa.list_(pa.float64()))]))
+both("spark", pa.table({**id_text, "features": spark, "score": PRICES}),
+     error="""column "features" can't be the vectors: its type is struct (want lists of numbers); store lists of numbers, or name the columns to read""")
 
 # pyarrow: encodings, pages and codecs of Parquet.
 table = pa.table({"id": NUMBERS, "text": TEXTS, "n": pa.array([None if i % 5 == 4 else (i * 977) ** 3 for i in range(N)]), "small": pa.array(range(N), pa.int16()), "e": lists})
