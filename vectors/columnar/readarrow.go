@@ -1,6 +1,7 @@
 package columnar
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -134,9 +135,8 @@ type arrowRows struct {
 	messages func() (ipc.MessageReader, error)
 	r        *ipc.Reader
 	columns  []arrowColumn
-	batch    arrow.RecordBatch // nil after the last one
-	first    bool              // batch is the first one, which open reads
-	at       int               // current row in the batch
+	batch    arrow.RecordBatch
+	at       int // current row in the batch
 }
 
 func (a *arrowRows) open() (columns []tabular.Column, codes bool, err error) {
@@ -148,83 +148,38 @@ func (a *arrowRows) open() (columns []tabular.Column, codes bool, err error) {
 		return nil, false, err
 	}
 	a.columns = arrowColumns(a.r.Schema())
-	if err := a.nextBatch(); err != nil {
-		return nil, false, err
-	}
-	a.first = true
-	for i, c := range a.columns {
-		if c.Kind == tabular.Bytes && a.isText(i) {
-			c.Kind = tabular.Text
-		}
+	for _, c := range a.columns {
 		columns = append(columns, c.Column)
 	}
 	return columns, a.r.Schema().Metadata().FindKey(dimensions) >= 0, nil
 }
 
-// nextBatch reads the next record batch.
-func (a *arrowRows) nextBatch() error {
-	a.batch, a.at = nil, 0
-	if !a.r.Next() {
-		return a.r.Err()
-	}
-	a.batch = a.r.RecordBatch()
-	for i, c := range a.batch.Columns() {
-		if int64(c.Len()) != a.batch.NumRows() {
-			return fmt.Errorf("column %.60q has the wrong number of rows (got %d, want %d)", a.columns[i].Name, c.Len(), a.batch.NumRows())
-		}
-	}
-	return nil
-}
-
 func (a *arrowRows) nextGroup(*tabular.Layout) (rows int64, err error) {
-	if !a.first {
-		if err := a.nextBatch(); err != nil {
-			return 0, err
+	if !a.r.Next() {
+		return 0, cmp.Or(a.r.Err(), io.EOF)
+	}
+	a.batch, a.at = a.r.RecordBatch(), 0
+	rows = a.batch.NumRows()
+	for i, c := range a.batch.Columns() {
+		if int64(c.Len()) != rows {
+			return 0, fmt.Errorf("column %.60q has the wrong number of rows (got %d, want %d)", a.columns[i].Name, c.Len(), rows)
 		}
 	}
-	a.first = false
-	if a.batch == nil {
-		return 0, io.EOF
-	}
-	return a.batch.NumRows(), nil
-}
-
-// isText reports whether the first values of a column of bytes are texts in UTF-8.
-func (a *arrowRows) isText(column int) bool {
-	const sample = 256
-	for i, found := 0, 0; a.batch != nil && i < int(a.batch.NumRows()) && found < sample; i++ {
-		s, ok := a.textAt(column, i)
-		if !isText(s) {
-			return false
-		}
-		if ok {
-			found++
-		}
-	}
-	return true
+	return rows, nil
 }
 
 func (a *arrowRows) text(column int) (s string, ok bool, err error) {
-	s, ok = a.textAt(column, a.at)
-	return s, ok, nil
-}
-
-// textAt returns row i of a column as a string. ok is false for null.
-func (a *arrowRows) textAt(column, i int) (s string, ok bool) {
-	values := storage(a.batch.Column(column))
+	values, i := storage(a.batch.Column(column)), a.at
 	if d, ok := values.(*array.Dictionary); ok && !d.IsNull(i) {
 		values, i = storage(d.Dictionary()), d.GetValueIndex(i)
 	}
 	if values.IsNull(i) {
-		return "", false
+		return "", false, nil
 	}
 	if c := a.columns[column]; c.print != nil {
-		return c.print(raw(values, i, i+1, c.size)), true
+		return c.print(raw(values, i, i+1, c.size)), true, nil
 	}
-	if bytes, ok := values.(interface{ Value(int) []byte }); ok {
-		return string(bytes.Value(i)), true
-	}
-	return strings.Clone(values.ValueStr(i)), true // a copy outside the memory of the batch
+	return strings.Clone(values.ValueStr(i)), true, nil // a copy outside the memory of the batch
 }
 
 // raw returns values lo to hi−1 of an array of numbers, of size bytes each. It panics if the array is shorter.

@@ -62,38 +62,7 @@ func (p *parquetRows) readColumns() (err error) {
 	if rows != p.footer.NumRows {
 		return fmt.Errorf("the row groups have the wrong number of rows (got %d, want %d)", rows, p.footer.NumRows)
 	}
-	left := p.size
-	for i := range p.columns {
-		if c := &p.columns[i]; c.Kind == tabular.Bytes && p.isText(*c, &left) {
-			c.Kind = tabular.Text
-		}
-	}
 	return nil
-}
-
-// isText reports whether the first values of a column of bytes are texts in UTF-8. Such columns must have at most *left
-// bytes, so that they can't share pages that take long to decompress.
-func (p *parquetRows) isText(l leaf, left *int64) bool {
-	const sample = 1 << 16
-	slots, found := 0, false
-	for _, g := range p.footer.RowGroups {
-		if *left -= max(0, g.Columns[l.index].MetaData.TotalCompressedSize); *left < 0 {
-			return false
-		}
-		c, err := openChunk(p.file, p.size, g.Columns, l, decodeText)
-		for ; err == nil && !c.ended && slots < sample && !found; err = c.advance(len(c.values)) {
-			for i, d := range c.definitions {
-				if found = found || d == c.defined; d == c.defined && !isText(c.values[i]) {
-					return false
-				}
-			}
-			slots += len(c.values)
-		}
-		if err != nil || slots >= sample || found {
-			return err == nil // the rows return the error
-		}
-	}
-	return true
 }
 
 func (p *parquetRows) nextGroup(l *tabular.Layout) (rows int64, err error) {

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"overcomplete/internal/float32s"
 	"overcomplete/vectors/internal/tabular"
@@ -191,9 +190,6 @@ func formatUUID(b []byte) string {
 
 // huggingFace is the key of the metadata of Hugging Face datasets.
 const huggingFace = "huggingface"
-
-// isText reports whether a value of a column of bytes is a text in UTF-8.
-func isText(value string) bool { return utf8.ValidString(value) && !strings.Contains(value, "\x00") }
 
 // classNames returns the names of the classes of each column, by the metadata that Hugging Face datasets writes.
 func classNames(metadata string) map[string][]string {
