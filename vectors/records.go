@@ -191,29 +191,39 @@ func (s *sampler) choose() tabular.Column {
 // encoding of little-endian float32, which OpenAI uses.
 func appendVector(numbers []float32, vector []byte) ([]float32, error) {
 	b := bytes.TrimSpace(vector)
-	list := len(b) > 1 && b[0] == '[' && b[len(b)-1] == ']'
-	if list {
+	if len(b) > 1 && b[0] == '[' && b[len(b)-1] == ']' {
 		b = b[1 : len(b)-1]
 	} else if decoded, ok := appendBase64(numbers, b); ok {
 		return decoded, nil
 	}
-	i := skipSpace(b, 0)
-	for n := 1; i < len(b); n++ {
+	before := len(numbers)
+	numbers, end, err := appendList(numbers, b, 0)
+	if err == nil && end < len(b) {
+		err = fmt.Errorf("value %d of the list is %w (got %s)", len(numbers)-before+1, errNotNumber, quote(b[end:end+1]))
+	}
+	return numbers, err
+}
+
+// appendList appends the numbers of a list from b[i] to the next bracket or the end of b, which it returns. Commas or white
+// space separate the numbers.
+func appendList(numbers []float32, b []byte, i int) (_ []float32, end int, err error) {
+	i = skipSpace(b, i)
+	for n := 1; i < len(b) && b[i] != ']'; n++ {
 		x, end, err := parseDecimal(b, i)
-		if end < len(b) && !isSpace(b[end]) && b[end] != ',' {
+		if end < len(b) && b[end] > ',' && b[end] != ']' || end < len(b) && b[end] < ',' && !isSpace(b[end]) {
 			err = errNotNumber
 		}
 		if err != nil {
-			return numbers, fmt.Errorf("value %d of the list is %w (got %s)", n, err, quote(field(b[i:])))
+			return numbers, i, fmt.Errorf("value %d of the list is %w (got %s)", n, err, quote(field(b[i:])))
 		}
 		numbers = append(numbers, x)
 		if i = skipSpace(b, end); i < len(b) && b[i] == ',' {
-			if i = skipSpace(b, i+1); i == len(b) {
-				return numbers, fmt.Errorf("value %d of the list is missing", n+1)
+			if i = skipSpace(b, i+1); i == len(b) || b[i] == ']' {
+				return numbers, i, fmt.Errorf("value %d of the list is missing", n+1)
 			}
 		}
 	}
-	return numbers, nil
+	return numbers, i, nil
 }
 
 // appendBase64 appends the float32 that b encodes. It returns ok false if b isn't their base64 encoding, or is a number.
