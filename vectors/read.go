@@ -209,7 +209,7 @@ func Read(ctx context.Context, paths []string, o ReadOptions) (*Dense, *Source, 
 
 // Stream reads the files of [Read] and yields their rows in blocks, in order. Its memory doesn't grow
 // with the number of rows, with these exceptions: about 64 bytes per row if texts have ids or o.Distinct is
-// set, compressed arrays in Fortran order, and files that need random access, such as .npz and .safetensors, if they
+// set, and files that need random access, such as .npz and .safetensors, if they
 // are compressed as a whole or from a pipe. It reads arrays and word2vec binary in blocks of 8,192 rows, or fewer if they
 // exceed 16 MiB, and holds up to five blocks. It holds a page per column of a Parquet file, a record batch of an Arrow
 // file, and three blocks of either, of up to 16 MiB of text. The caller may keep the rows. The iteration ends after the

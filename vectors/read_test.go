@@ -213,6 +213,10 @@ func TestReadFormats(t *testing.T) {
 					o.WordList = tempFile(t, compress(test.wordList))
 				}
 				stored := compress(test.content)
+				if test.name == "npy, float64, Fortran order" && name != "plain" {
+					checkError(t, tempFile(t, stored), o, "FILE: array is in Fortran order, and compressed or from a pipe; save it in C order (numpy.ascontiguousarray)")
+					return
+				}
 				source := checkRead(t, tempFile(t, stored), o, d)
 				sum := sha256.Sum256([]byte(stored))
 				want := Source{Name: "file", SHA256: hex.EncodeToString(sum[:]), Format: test.format, Kind: KindWords, Rows: d.Len()}

@@ -276,19 +276,6 @@ func TestArchive(t *testing.T) {
 	if _, err := NewArchive(bytes.NewReader(data[:len(data)/2]), int64(len(data)/2)); err == nil {
 		t.Error("truncated archive: no error")
 	}
-
-	// A changed name, or length of a name, in one of its two places is detected.
-	const header, entry = 26, 28 // offsets of the length of a name
-	for _, at := range []int{
-		bytes.Index(data, []byte("values.npy")), bytes.LastIndex(data, []byte("format.npy")),
-		header, bytes.Index(data, []byte("PK\x01\x02")) + entry,
-	} {
-		damaged := write()
-		damaged[at]++
-		if _, err := NewArchive(bytes.NewReader(damaged), int64(len(damaged))); err == nil {
-			t.Errorf("byte %d is another: no error", at)
-		}
-	}
 }
 
 // A member must be one array, of a size that fits in the file, with a valid checksum, even if that is zero.
@@ -411,6 +398,10 @@ func TestReadRows(t *testing.T) {
 					return got, cmp.Or(err, a.End())
 				}
 				got, err := read(file.Bytes())
+				if fortran && name == "stream" {
+					testonly.ErrorSays(t, "a stream in Fortran order", err, "array is in Fortran order, and compressed or from a pipe")
+					continue
+				}
 				if err != nil || !slices.Equal(got, want) {
 					t.Errorf("%s, Fortran order %t, %d rows at a time: other rows, %v", name, fortran, n, err)
 				}
