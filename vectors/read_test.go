@@ -648,22 +648,6 @@ func TestReadStdin(t *testing.T) {
 	}
 }
 
-// A Read that waits for standard input returns when it is cancelled.
-func TestReadCancel(t *testing.T) {
-	w := standardInput(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error)
-	go func() {
-		_, _, err := Read(ctx, []string{"-"}, ReadOptions{})
-		done <- err
-	}()
-	w.WriteString("a 1 2\n") // more follows, as far as Read knows
-	cancel()
-	if err := <-done; err != context.Canceled {
-		t.Errorf("error is %v, want %v", err, context.Canceled)
-	}
-}
-
 // Rows without words are named by their numbers in the file, even if rows are dropped, with a
 // warning.
 func TestReadNumbersRows(t *testing.T) {

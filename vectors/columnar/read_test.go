@@ -554,32 +554,6 @@ func TestReadDelta(t *testing.T) {
 	}
 }
 
-// Numbers of all sizes are read.
-func TestReadPagesOfNumbers(t *testing.T) {
-	for _, tt := range []struct {
-		element  format.SchemaElement
-		encoding format.Encoding
-		page     string
-		want     string
-	}{
-		{format.SchemaElement{Type: thrift.New(format.Float)}, format.Plain, "\x00\x00\x80\x3f\x00\x00\x20\xc0", "1 -2.5"},
-		{format.SchemaElement{Type: thrift.New(format.Double)}, format.Plain, "\x00\x00\x00\x00\x00\x00\xf0\x3f\x00\x00\x00\x00\x00\x00\x04\xc0", "1 -2.5"},
-		{format.SchemaElement{Type: thrift.New(format.FixedLenByteArray), TypeLength: thrift.New(int32(2)),
-			LogicalType: format.LogicalType{Value: new(format.Float16Type)}}, format.Plain, "\x00\x3c\x00\xc1", "1 -2.5"},
-	} {
-		var l leaf
-		l.setType(tt.element)
-		for _, places := range []int32{2, 3} {
-			h := format.PageHeader{Type: format.DataPageV2}
-			h.DataPageHeaderV2 = thrift.New(format.DataPageHeaderV2{NumValues: places, Encoding: tt.encoding, IsCompressed: thrift.New(false)})
-			got, err := readPages(l, int64(places), format.Snappy, decodeNumbers, withHeader(t, h, []byte(tt.page)))
-			if places == 3 && err == nil || places == 2 && (err != nil || strings.Join(got, " ") != tt.want) {
-				t.Errorf("%v, %v: %d places: %q, error %v; want %s", tt.element.Type.V, tt.encoding, places, got, err, tt.want)
-			}
-		}
-	}
-}
-
 // A page of nulls may have no bytes to decompress.
 func TestReadPageOfNulls(t *testing.T) {
 	for _, codec := range []format.CompressionCodec{format.Uncompressed, format.Snappy, format.Gzip, format.Zstd, format.Lz4Raw} {

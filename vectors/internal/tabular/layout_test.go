@@ -3,11 +3,9 @@ package tabular
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
-	"overcomplete/testonly"
 )
 
 // parseColumns parses columns in the form "name:kind", where the kind is the first letter of its name.
@@ -106,24 +104,3 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// Each column that isn't read is in a warning, with its type.
-func TestDescribe(t *testing.T) {
-	l, err := Choose(parseColumns(t, "id:n text:t embedding:l image:o tags:l day:s __index_level_0__:n"), Options{})
-	testonly.Must(t, err)
-	columns, warnings := l.Describe(true)
-	if columns != `texts of column "text", ids of "id", with ["day"]` || !slices.Equal(warnings, []string{`columns not read: "image" (type o), "tags" (type l)`}) {
-		t.Errorf("%s, %q", columns, warnings)
-	}
-	wide, err := Choose(parseColumns(t, "text:t q2:n q1:n q3:n"), Options{})
-	testonly.Must(t, err)
-	if text, _ := wide.Describe(true); text != `texts of column "text", vectors of "q1" to "q3"` {
-		t.Error(text)
-	}
-	if word, _ := wide.Describe(false); word != `vectors of "q1" to "q3"` {
-		t.Error(word)
-	}
-	columns, warnings = l.Describe(false)
-	if columns != "" || !slices.Equal(warnings, []string{`columns not read: "id" (type n), "image" (type o), "tags" (type l), "day" (type s)`}) {
-		t.Errorf("%s, %q", columns, warnings)
-	}
-}
