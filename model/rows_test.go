@@ -88,4 +88,3 @@ func TestRowsReplaced(t *testing.T) {
 		testonly.ErrorSays(t, "replaced", err, "has been replaced")
 	}
 }
-

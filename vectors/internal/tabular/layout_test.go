@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
 )
 
 // parseColumns parses columns in the form "name:kind", where the kind is the first letter of its name.
@@ -103,4 +102,3 @@ func TestChoose(t *testing.T) {
 		}
 	}
 }
-
