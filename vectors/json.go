@@ -27,19 +27,6 @@ func (f *jsonFormat) name() string { return jsonLines }
 
 func (f *jsonFormat) cut(b []byte, last bool) (end, quote int) { return cutLines(b, last) }
 
-// detectJSON returns the format of JSON lines that begin with head, or nil. It detects an object by its first key, because "{"
-// can also be a word.
-func detectJSON(head []byte) (*jsonFormat, error) {
-	p := jsonParser{b: head}
-	if p.beginsObject() {
-		return &jsonFormat{}, nil
-	}
-	if p.skip('[') && p.beginsObject() {
-		return nil, errJSONArray
-	}
-	return nil, nil
-}
-
 // stringEnd returns the end of the string whose content begins at b[i], or -1 if it doesn't end.
 func stringEnd(b []byte, i int) int {
 	for {
@@ -144,7 +131,6 @@ func (f *jsonFormat) parse(piece []byte, l *recordLayout) records {
 		p.json = jsonParser{b: record}
 		p.object(number)
 	}
-	p.out.Numbers, p.out.lines = clipNumbers(p.out.Numbers), bytes.Count(piece, newline)
 	return p.out
 }
 
@@ -189,11 +175,7 @@ func (p *recordParser) object(number int) {
 		}
 		return string(value), true, nil
 	})
-	if row.Err = cmp.Or(syntax, p.err); row.Err != nil {
-		p.out.Numbers = p.out.Numbers[:p.start]
-	}
-	row.Number, row.Len = number, len(p.out.Numbers)-p.start
-	p.out.Rows = append(p.out.Rows, row)
+	p.out.add(row, number, p.start, cmp.Or(syntax, p.err))
 }
 
 // member parses the value of a key of a row.
@@ -317,7 +299,7 @@ func (p *jsonParser) key() []byte {
 	return key
 }
 
-// beginsObject reports whether an object begins here, by its first key. It doesn't move p.
+// beginsObject reports whether an object begins here, by its first key, because "{" can also be a word. It doesn't move p.
 func (p jsonParser) beginsObject() bool { return p.skip('{') && (p.skip('}') || p.key() != nil) }
 
 // members calls visit with each key of an object. Visit must move p past the value.
