@@ -24,8 +24,7 @@ type ReadOptions struct {
 
 	// WordList is the path of a file with the words or texts, one per line in the order of the rows; "-" is
 	// standard input. It may be compressed. It may also be a table, whose texts, ids and other columns then belong
-	// to the rows. It names the rows of files without words, and replaces the words of .npz and .safetensors
-	// files and of tables.
+	// to the rows. It names the rows of files without words, and replaces the words of tables.
 	WordList string
 
 	// Rows is the kind of the rows. If it is "", Read and Stream choose. Rows of tables and arrays
@@ -152,9 +151,9 @@ const MaxDim = tabular.MaxDim
 //   - text without words: L numbers per line. Without o.WordList, the first number of each line is the word, if the
 //     first numbers are whole and distinct; otherwise the file is refused.
 //   - NumPy's .npy: a V×L array of floating-point numbers, bfloat16 of the package ml_dtypes, or integers
-//   - NumPy's .npz: such an array, named "vectors" or the only one; the words are an array of strings named "words".
+//   - NumPy's .npz: such an array, named "vectors" or the only one
 //   - .safetensors: a V×L tensor of F32, F64, F16 or BF16, named "vectors", "embeddings" or "weight", or the only one of
-//     two dimensions; the words are a U8 tensor named "words", as UTF-8 with a newline after each word.
+//     two dimensions
 //   - Tables: Arrow and Parquet, if the program imports package columnar; CSV with a header, and JSON lines.
 //     Vectors in text are lists of numbers, base64 of little-endian float32, or a column per dimension.
 //

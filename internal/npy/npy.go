@@ -19,7 +19,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 	"unsafe"
 
 	"overcomplete/internal/float32s"
@@ -30,7 +29,7 @@ const (
 	magic     = "\x93NUMPY"
 	maxHeader = 1 << 16 // bytes; NumPy itself reads no more than 10,000
 	chunk     = 1 << 16 // bytes that are converted at a time
-	maxString = 1 << 16 // characters of one string
+	maxString = 1 << 16 // bytes of one string
 )
 
 // Number is the constraint of the element types that [Write] supports.
@@ -126,7 +125,7 @@ type Array struct {
 //     float32 becomes infinite, and integers are rounded. NumPy itself has no bfloat16. It saves the bfloat16 of the
 //     package ml_dtypes as an opaque type of two bytes, which no other array of numbers has.
 //   - int32, int64: int32 or int64, if the values are in the range
-//   - string: NumPy's str (such as "<U12") or bytes (such as "|S12")
+//   - string: NumPy's bytes (such as "|S12")
 type Element interface {
 	float32 | int32 | int64 | string
 }
@@ -383,21 +382,17 @@ func floats(a *Array) (decoder[float32], error) {
 
 // characters returns the decoder of strings.
 func characters(a *Array) (decoder[string], error) {
-	prefix, digits := a.Type[:min(2, len(a.Type))], a.Type[min(2, len(a.Type)):]
+	digits, isBytes := strings.CutPrefix(strings.TrimLeft(a.Type, "|<>"), "S")
 	n, err := strconv.ParseUint(digits, 10, 64)
-	switch {
-	case err != nil || n == 0 || n > maxString:
-	case prefix == "<U":
-		return decoder[string]{size: 4 * int(n), decode: decodeUnicode}, nil
-	case prefix == "|S": // padded with zeros
-		return decoder[string]{size: int(n), decode: func(dst []string, src []byte) error {
-			for i := range dst {
-				dst[i] = string(bytes.TrimRight(src[i*int(n):(i+1)*int(n)], "\x00"))
-			}
-			return nil
-		}}, nil
+	if !isBytes || err != nil || n == 0 || n > maxString {
+		return decoder[string]{}, a.typeError("bytes")
 	}
-	return decoder[string]{}, a.typeError("str or bytes")
+	return decoder[string]{size: int(n), decode: func(dst []string, src []byte) error { // padded with zeros
+		for i := range dst {
+			dst[i] = string(bytes.TrimRight(src[i*int(n):(i+1)*int(n)], "\x00"))
+		}
+		return nil
+	}}, nil
 }
 
 // typeError returns the error of an array whose type isn't in want.
@@ -406,24 +401,6 @@ func (a *Array) typeError(want string) error {
 		return fmt.Errorf("array holds Python objects; save it as %s", want)
 	}
 	return fmt.Errorf("array has type %.40q, not %s", a.Type, want)
-}
-
-// decodeUnicode decodes UCS-4, padded with zeros, which are part of the string only if more characters follow.
-func decodeUnicode(dst []string, src []byte) error {
-	size := len(src) / len(dst)
-	var buf []byte
-	for i := range dst {
-		buf = buf[:0]
-		for k := i * size; k < (i+1)*size; k += 4 {
-			c := binary.LittleEndian.Uint32(src[k:])
-			if c > utf8.MaxRune || !utf8.ValidRune(rune(c)) {
-				return fmt.Errorf("%#x is not a Unicode character", c)
-			}
-			buf = utf8.AppendRune(buf, rune(c))
-		}
-		dst[i] = string(bytes.TrimRight(buf, "\x00"))
-	}
-	return nil
 }
 
 // decode reads elements into dst; done is the number of elements before.

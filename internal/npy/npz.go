@@ -61,9 +61,6 @@ func checkSize(f *zip.File, file uint64) error {
 // Names returns the names of the arrays, in the file's order.
 func (a *Archive) Names() []string { return a.names }
 
-// Holds reports whether the archive has a file with a name, such as a.npy for the array a.
-func (a *Archive) Holds(file string) bool { return a.members[file] != nil }
-
 // Open opens the named array. Its readers return an error instead of io.EOF if the array's checksum is wrong. An array
 // that isn't compressed is [Array.Random].
 func (a *Archive) Open(name string) (*Array, error) {
