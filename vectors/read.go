@@ -157,8 +157,7 @@ const MaxDim = tabular.MaxDim
 //   - Tables: Arrow and Parquet, if the program imports package columnar; CSV with a header, and JSON lines.
 //     Vectors in text are lists of numbers, base64 of little-endian float32, or a column per dimension.
 //
-// Words in o.WordList replace the words of arrays and tables. Rows without words are named by their numbers from 0, with a
-// warning.
+// Words in o.WordList replace the words of tables. Rows without words are named by their numbers from 0, with a warning.
 //
 // An .npz or .safetensors file that is compressed as a whole, or read from a pipe, is held in
 // memory. It is an error if such a file expands to more than a hundred times its size.
