@@ -44,8 +44,7 @@ var exportFormats = []exportFormat{
 	{"opensearch", "lines for the bulk API of OpenSearch and Elasticsearch, with rank_features", codes(vectors.WriteOpenSearch)},
 	{"labels", "JSON object with the label of each dimension and, after \"-\", of its negative pole", writeLabels},
 	{"safetensors", "codes, dictionary, mean and words as named tensors", func(_ context.Context, w io.Writer, m exported) error { return m.WriteSafetensors(w) }},
-	{"arrow", "Arrow file (Feather) of word, indices and values; of texts with id, text and columns", codes(columnar.WriteArrow)},
-	{"parquet", "Parquet file of the same", codes(columnar.WriteParquet)},
+	{"parquet", "Parquet file of word, indices and values; of texts with id, text and columns", codes(columnar.WriteParquet)},
 	{"topics", "CSV table of id, topic, label and theme for each row, for models with topics", writeTopics},
 }
 
@@ -137,7 +136,7 @@ func newExport() *cobra.Command {
 ` + describeFormats() + `
 V is the number of words, K the number of sparse dimensions. The rows of csr and binary are
 in the order of the model's words.txt or texts.jsonl, and texts are called by their ids but
-in jsonl, opensearch, arrow and parquet. A word with white space would be ambiguous in text
+in jsonl, opensearch and parquet. A word with white space would be ambiguous in text
 and in word2vec's binary form, so it stops the export; with --escape, white space and % in
 words are written as in a URL, "New York" as "New%20York".
 

@@ -46,7 +46,6 @@ func TestExport(t *testing.T) {
 			`{"index":{"_id":"Rome"}}` + "\n" + `{"id":"Rome","features":{"8":2}}` + "\n"},
 		{"labels", "{\n\"1\": \"New York\",\n\"8\": \"Rome\"\n}\n"},
 		{"safetensors", "\x00\x00\x00\x3f\x00\x00\x00\x40"},
-		{"arrow", "ARROW1"},
 		{"parquet", "PAR1"},
 		{"topics", "id,topic,label,theme\nNew%20York,0,\"New%20York, Rome\",0\nRome,0,\"New%20York, Rome\",0\n"},
 	}
@@ -69,7 +68,7 @@ func TestExport(t *testing.T) {
 			t.Errorf("%s: there are %q", tt.format, got)
 		}
 		got := string(dir.Read(t, "out.x"))
-		if binary := slices.Contains([]string{"csr", "binary", "safetensors", "arrow", "parquet"}, tt.format); !binary && got != tt.want || !strings.Contains(got, tt.want) {
+		if binary := slices.Contains([]string{"csr", "binary", "safetensors", "parquet"}, tt.format); !binary && got != tt.want || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: the file is\n%q, want\n%q", tt.format, got, tt.want)
 		}
 		if stdout, _ := dir.MustRun(t, "export model -o - -f "+tt.format+flags); stdout != got {

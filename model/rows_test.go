@@ -88,16 +88,3 @@ func TestRowsReplaced(t *testing.T) {
 		testonly.ErrorSays(t, "replaced", err, "has been replaced")
 	}
 }
-
-// If the context is cancelled while Commit joins the codes, nothing is left.
-func TestSaveRowsCancelled(t *testing.T) {
-	m := testModel(20, 3, 11, false)
-	dir := filepath.Join(t.TempDir(), "model")
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // after the rows are read, before the file of codes is written
-	err := saveRows(ctx, dir, m)
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v, want %v", err, context.Canceled)
-	}
-	expectNames(t, filepath.Dir(dir))
-}

@@ -2,7 +2,6 @@ package model
 
 import (
 	"bytes"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,11 +52,8 @@ func TestWriteSafetensors(t *testing.T) {
 		if slices.Contains(tt.names, "texts") {
 			dir := filepath.Join(t.TempDir(), "model")
 			save(t, dir, false, tt.m)
-			r, err := f.Text("texts")
-			testonly.Must(t, err)
-			got, err := io.ReadAll(r)
-			if want, _ := os.ReadFile(filepath.Join(dir, modeldir.Texts)); err != nil || !bytes.Equal(got, want) {
-				t.Errorf("texts are %q, %v, want %q", got, err, want)
+			if want := testonly.ReadFile(t, filepath.Join(dir, modeldir.Texts)); !bytes.Contains(content, want) {
+				t.Errorf("no texts %q", want)
 			}
 		}
 	}

@@ -2,7 +2,6 @@ package model
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -26,21 +25,6 @@ func textModel() *Model {
 	}
 	m.Info.Encoding.SetKind(m.Codes.Texts)
 	return m
-}
-
-// The file of texts takes the place of the file of words. Each line is a JSON object for any parser.
-func TestTextsFile(t *testing.T) {
-	m := textModel()
-	dir := filepath.Join(t.TempDir(), "model")
-	testonly.Must(t, m.Save(dir, false))
-	expectNames(t, dir, modeldir.Codes, modeldir.Dictionary, modeldir.Mean, modeldir.Info, modeldir.Texts)
-	text := testonly.ReadFile(t, filepath.Join(dir, modeldir.Texts))
-	for i, line := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {
-		var row map[string]string
-		if err := json.Unmarshal([]byte(line), &row); err != nil || len(row) != 4 || row["id"] != m.Codes.IDs[i] || row["text"] != m.Codes.Texts.Text[i] {
-			t.Errorf("line %d: %q, %v", i+1, line, err)
-		}
-	}
 }
 
 func TestOpenBadTexts(t *testing.T) {

@@ -147,14 +147,6 @@ func TestRowAtomsOfFewRows(t *testing.T) {
 			t.Errorf("%d of %d rows are chosen, want %d", words, n, want)
 		}
 	}
-	// Equal rows are zero after subtracting their mean.
-	same := &model.Dictionary{Dim: dim, Mean: x[:dim]}
-	if _, err := meanSquare(slices.Repeat(x[:dim], 3), same); !errors.Is(err, ErrIdenticalRows) {
-		t.Errorf("error %v", err)
-	}
-	if square, err := meanSquare([]float32{3, 4, 0, 5}, &model.Dictionary{Dim: 2}); square != 25 || err != nil {
-		t.Errorf("mean square %v, error %v, want 25", square, err)
-	}
 }
 
 // If memory can't hold the atoms, a copy for the device and two in the searchers, choose returns ErrMemory before other

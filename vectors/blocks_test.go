@@ -47,8 +47,8 @@ func TestBlocks(t *testing.T) {
 		"npy":             npyFile(d, false),
 		"npy, Fortran":    npyFile(d, true),
 		"npy, gzip":       gzipped(npyFile(d, false)),
-		"npz":             npzFile(d, "vectors", true),
-		"safetensors":     tensorFile(d, "vectors", true),
+		"npz":             npzFile(d, "vectors"),
+		"safetensors":     tensorFile(d, "vectors"),
 		"word2vec binary": headerLine(d) + binaryRows(d, "\n"),
 	} {
 		path := tempFile(t, content)
@@ -77,7 +77,7 @@ func TestBlocks(t *testing.T) {
 
 // A changed number of a .npz file, which is read in any order, is an error.
 func TestBlocksChecksum(t *testing.T) {
-	damaged := []byte(npzFile(manyBlocks(nil), "vectors", true))
+	damaged := []byte(npzFile(manyBlocks(nil), "vectors"))
 	damaged[len(damaged)/4] ^= 1
 	if _, _, err := Read(t.Context(), []string{tempFile(t, string(damaged))}, ReadOptions{}); !errors.Is(err, zip.ErrChecksum) {
 		t.Errorf("error %v", err)
@@ -91,7 +91,7 @@ func TestReadersEnd(t *testing.T) {
 	for name, content := range map[string]string{
 		"npy":             npyFile(d, false),
 		"npy, gzip":       gzipped(npyFile(d, false)),
-		"npz":             npzFile(d, "vectors", true),
+		"npz":             npzFile(d, "vectors"),
 		"word2vec binary": headerLine(d) + binaryRows(d, "\n"),
 		"text":            textRows(d, "\n"),
 	} {

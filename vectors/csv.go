@@ -359,15 +359,8 @@ func (f *csvFormat) parse(piece []byte, l *recordLayout) (out records) {
 			problem = f.checkQuotes(cells, l, len(out.Numbers)-start)
 		}
 		row, _ := l.Row(value) // value returns no errors
-		row.Number, row.Err = line, problem
-		if problem != nil {
-			out.Numbers = out.Numbers[:start]
-		}
-		row.Len = len(out.Numbers) - start
-		out.Rows = append(out.Rows, row)
+		out.add(row, line, start, problem)
 	}
-	out.Numbers = clipNumbers(out.Numbers)
-	out.lines = bytes.Count(piece, newline)
 	return out
 }
 

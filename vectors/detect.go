@@ -48,7 +48,7 @@ type heading struct {
 }
 
 var (
-	errOwnIDs   = errors.New("text and word2vec files have their own words; a word list can name only rows without words, and replace those in .npz, .safetensors and tables")
+	errOwnIDs   = errors.New("text and word2vec files have their own words; a word list can name only rows without words, and replace those in tables")
 	errNoIDs    = &tabular.OptionError{Option: "WordList", Err: errors.New("no line begins with a word; vectors without words need a file with a word per line")}
 	errTar      = errors.New("is a tar archive; extract its files first")
 	errFastText = errors.New("is a fastText model; use the .vec file beside it, or write its vectors with fasttext print-word-vectors")

@@ -53,9 +53,6 @@ func (r *reader) checkSchema(h heading) error {
 	var columns []string
 	if r.table == nil {
 		s.parts = append(s.parts, vectorsOf(r.dim))
-		if r.words != nil && r.words != r.list { // an array or a tensor of the file names its rows
-			s.parts = append(s.parts, `names in "words"`)
-		}
 	} else {
 		s.parts = append(s.parts, r.table.Schema()...)
 		columns = r.table.Others()

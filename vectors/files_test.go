@@ -52,8 +52,8 @@ func TestReadFiles(t *testing.T) {
 		"binary":      func(d *Dense) string { return gzipped(headerLine(d) + binaryRows(d, "\n")) },
 		"array":       func(d *Dense) string { return npyFile(d, false) },
 		"columns":     func(d *Dense) string { return npyFile(d, true) },
-		"archive":     func(d *Dense) string { return npzFile(d, "vectors", true) },
-		"safetensors": func(d *Dense) string { return tensorFile(d, "vectors", true) },
+		"archive":     func(d *Dense) string { return npzFile(d, "vectors") },
+		"safetensors": func(d *Dense) string { return tensorFile(d, "vectors") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			one := []string{tempFile(t, write(all))}
@@ -90,17 +90,13 @@ func TestReadFilesTogether(t *testing.T) {
 	if err != nil || !slices.Equal(d.IDs, []string{"a", "b", "c"}) || source.Rows != 3 || source.Files[1].Rows != 1 || source.Name != filepath.Base(dir) {
 		t.Errorf("%q, %+v, %v", d.IDs, source, err)
 	}
-	mixed := folder(t, map[string]string{"1.npz": npzFile(randomRows(1, 3), "vectors", true), "2.npz": npzFile(randomRows(1, 3), "vectors", false)})
-	if d, _, err := Read(t.Context(), []string{mixed}, ReadOptions{WordList: tempFile(t, "a\nb\n")}); err != nil || !slices.Equal(d.IDs, []string{"a", "b"}) {
-		t.Errorf("%v, %v", d, err)
-	}
 	for list, message := range map[string]string{"a\nb\nc\n": "FILE/2.npy: the word list has fewer words than rows (got 3 words)", "a\nb\nc\nd\ne\n": "FILE: the word list has more words than rows (got more than 4 words)"} {
 		checkError(t, dir, ReadOptions{WordList: tempFile(t, list)}, message)
 	}
 }
 
 func TestReadFilesRefuses(t *testing.T) {
-	a, x := "a 1 2\nb 3 4\n", randomRows(2, 3)
+	a := "a 1 2\nb 3 4\n"
 	for _, tt := range []struct {
 		contents map[string]string
 		message  string
@@ -113,8 +109,6 @@ func TestReadFilesRefuses(t *testing.T) {
 		{map[string]string{"a": a, "k=2/a": a}, `FILE/k=2/a: has folder "k=…", which FILE/a lacks: all files of an input must have the same schema`},
 		{map[string]string{"a": a, "b": "c 5 6\nd x 6\n"}, `FILE/b:2: word "d": value 1 is not a finite number (got "x")`},
 		{map[string]string{"a": "2 2\n" + a, "b": "2 2\nc 5 6\n"}, "FILE/b: the file is cut short: its header declares more rows (got 1, want 2)"},
-		{map[string]string{"a": npzFile(x, "vectors", true), "b": npzFile(x, "vectors", false)}, `FILE/b: lacks names in "words", which FILE/a has: all files of an input must have the same schema`},
-		{map[string]string{"a": tensorFile(x, "vectors", false), "b": tensorFile(x, "vectors", true)}, `FILE/b: has names in "words", which FILE/a lacks: all files of an input must have the same schema`},
 		{map[string]string{"model.json": "{}", "codes.npz": ""}, "FILE: is a model, not dense vectors; export its codes in a dense format first"},
 	} {
 		checkError(t, folder(t, tt.contents), ReadOptions{}, tt.message)

@@ -68,7 +68,6 @@ type file struct {
 	declared  int // rows that the file's header declares, or -1
 	announced int // rows in the shape of an array, or 0; only for allocation
 
-	words    *wordList       // names the rows of this file; nil if they have names or numbers
 	table    *tabular.Layout // nil for other formats
 	measured bool            // the length of the table's vectors is known
 	hasIDs   bool            // texts have ids in the input
@@ -193,7 +192,7 @@ func (r *reader) readRows(ctx context.Context, in *storedFile, yield func(*Dense
 	if r.declared = h.rows; h.dim > 0 {
 		r.dim = h.dim
 	}
-	if r.words = r.list; r.list != nil {
+	if r.list != nil {
 		r.hasIDs = listed && r.list.table.ID >= 0 && r.texts
 	}
 	chunks, err := h.open(r, ctx, h, &content{stored, size, in})
@@ -301,8 +300,8 @@ func appendInPlace(data, vector []float32) []float32 {
 
 // name returns the word of a row, or the id and the text.
 func (r *reader) name(row *tabular.Row) (word, text string, err error) {
-	if r.words != nil {
-		if err := r.words.name(row, r.texts); err != nil {
+	if r.list != nil {
+		if err := r.list.name(row, r.texts); err != nil {
 			return "", "", err
 		}
 	} else if r.numbered {
@@ -472,7 +471,7 @@ func (r *reader) reject(row *tabular.Row, id string, reason error) error {
 	return err
 }
 
-// endFile returns an error if a file has fewer rows than it declares, or more names than rows.
+// endFile returns an error if a file has fewer rows than it declares.
 func (r *reader) endFile() error {
 	if r.excess {
 		warning := fmt.Sprintf("ignored the rows after the %d that the header declares", r.declared)
@@ -486,9 +485,6 @@ func (r *reader) endFile() error {
 	}
 	if n := r.found - r.before; n < r.declared {
 		return fmt.Errorf("the file is cut short: its header declares more rows (got %d, want %d)", n, r.declared)
-	}
-	if r.words != nil && r.words != r.list {
-		return r.words.end()
 	}
 	return nil
 }

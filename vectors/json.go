@@ -27,19 +27,6 @@ func (f *jsonFormat) name() string { return jsonLines }
 
 func (f *jsonFormat) cut(b []byte, last bool) (end, quote int) { return cutLines(b, last) }
 
-// detectJSON returns the format of JSON lines that begin with head, or nil. It detects an object by its first key, because "{"
-// can also be a word.
-func detectJSON(head []byte) (*jsonFormat, error) {
-	p := jsonParser{b: head}
-	if p.beginsObject() {
-		return &jsonFormat{}, nil
-	}
-	if p.skip('[') && p.beginsObject() {
-		return nil, errJSONArray
-	}
-	return nil, nil
-}
-
 // stringEnd returns the end of the string whose content begins at b[i], or -1 if it doesn't end.
 func stringEnd(b []byte, i int) int {
 	for {
@@ -73,10 +60,9 @@ func (f *jsonFormat) columns(piece []byte) ([]tabular.Column, error) {
 	for number, record := range jsonRecords(piece) {
 		p := jsonParser{b: record}
 		problem := p.members(func(key []byte) error { // stops at the first error of a record
-			start := p.i
-			err := p.value(0)
+			value, err := p.value()
 			if s := add(key); err == nil {
-				s.addJSON(p.b[start:p.i])
+				s.addJSON(value)
 			}
 			return err
 		})
@@ -145,7 +131,6 @@ func (f *jsonFormat) parse(piece []byte, l *recordLayout) records {
 		p.json = jsonParser{b: record}
 		p.object(number)
 	}
-	p.out.Numbers, p.out.lines = clipNumbers(p.out.Numbers), bytes.Count(piece, newline)
 	return p.out
 }
 
@@ -177,7 +162,7 @@ func (p *recordParser) object(number int) {
 	}
 	for _, i := range p.layout.Vectors {
 		if p.last[i] != p.record {
-			p.malformed(i, -1, "missing")
+			p.malformed(tabular.ValueError(p.layout.Columns[i], -1, "missing"))
 		}
 	}
 	row, _ := p.layout.Row(func(column int) (string, bool, error) {
@@ -190,11 +175,7 @@ func (p *recordParser) object(number int) {
 		}
 		return string(value), true, nil
 	})
-	if row.Err = cmp.Or(syntax, p.err); row.Err != nil {
-		p.out.Numbers = p.out.Numbers[:p.start]
-	}
-	row.Number, row.Len = number, len(p.out.Numbers)-p.start
-	p.out.Rows = append(p.out.Rows, row)
+	p.out.add(row, number, p.start, cmp.Or(syntax, p.err))
 }
 
 // member parses the value of a key of a row.
@@ -207,120 +188,56 @@ func (p *recordParser) member(key []byte) error {
 			if !slices.Contains(p.out.unknown, string(key)) && len(p.out.unknown) < 10 {
 				p.out.unknown = append(p.out.unknown, string(key))
 			}
-			return p.json.value(0)
+			_, err := p.json.value()
+			return err
 		}
 	}
 	p.next = column + 1
-	if p.last[column] == p.record && p.err == nil {
-		p.err = fmt.Errorf("the key %.60q is repeated", key)
+	if p.last[column] == p.record {
+		p.malformed(fmt.Errorf("the key %.60q is repeated", key))
 	}
 	p.last[column] = p.record
-	switch start := p.json.i; {
-	case column == p.layout.list:
-		return p.vector(column)
-	case p.layout.position[column] >= 0:
-		return p.number(column)
-	default:
-		if err := p.json.value(0); err != nil {
-			p.last[column] = 0 // no value
-			return err
+	b, start, position := p.json.b, p.json.i, p.layout.position[column]
+	var err error
+	switch {
+	case column == p.layout.list && b[start] == '[':
+		if p.out.Numbers, p.json.i, err = appendList(p.out.Numbers, b, start+1); err != nil {
+			p.malformed(fmt.Errorf("column %.60q: %w", p.layout.Columns[column].Name, err))
+			p.json.i = max(valueEnd(b, start), p.json.i)
+		} else if !p.json.skip(']') {
+			return p.json.fail("a number or ]")
 		}
-		p.values[column] = p.json.b[start:p.json.i]
 		return nil
+	case position >= 0:
+		var x float32
+		var end int
+		if x, end, err = parseDecimal(b, start); err == nil && end < len(b) && (b[end] == ',' || b[end] == '}' || isSpace(b[end])) {
+			p.out.Numbers[p.start+position], p.json.i = x, end
+			return nil
+		}
 	}
+	value, syntax := p.json.value()
+	switch {
+	case syntax != nil:
+		p.last[column] = 0 // no value
+	case position >= 0:
+		p.malformed(tabular.ValueError(p.layout.Columns[column], -1, describeJSON(value, err)+" (want a number)"))
+	case column != p.layout.list:
+		p.values[column] = value
+	case value[0] != '"':
+		p.malformed(tabular.ValueError(p.layout.Columns[column], -1, describeJSON(value, nil)+" (want a list)"))
+	default:
+		if p.out.Numbers, err = appendVector(p.out.Numbers, unquoteJSON(value)); err != nil {
+			p.malformed(fmt.Errorf("column %.60q: %w", p.layout.Columns[column].Name, err))
+		}
+	}
+	return syntax
 }
 
 // malformed records the reason why a row is malformed, unless there is another.
-func (p *recordParser) malformed(column, number int, problem string) {
-	if p.err == nil {
-		p.err = tabular.ValueError(p.layout.Columns[column], number, problem)
-	}
-}
+func (p *recordParser) malformed(reason error) { p.err = cmp.Or(p.err, reason) }
 
-// number parses a number of the vector.
-func (p *recordParser) number(column int) error {
-	b, start := p.json.b, p.json.i
-	x, end, err := parseDecimal(b, start)
-	if err == nil && end < len(b) && (b[end] == ',' || b[end] == '}') && isStrict(b[start:end]) {
-		p.out.Numbers[p.start+p.layout.position[column]] = x
-		p.json.i = end
-		return nil
-	}
-	if syntax := p.json.value(0); syntax != nil {
-		return syntax
-	}
-	if value := b[start:p.json.i]; err != nil || len(value) != end-start {
-		p.malformed(column, -1, describeJSON(value, err)+" (want a number)")
-	}
-	p.out.Numbers[p.start+p.layout.position[column]] = x
-	return nil
-}
-
-// vector parses the vector of a row: a list of numbers, or a string.
-func (p *recordParser) vector(column int) error {
-	b, start := p.json.b, p.json.i
-	if b[start] != '[' {
-		err := p.json.value(0)
-		if err != nil {
-			return err
-		}
-		value := b[start:p.json.i]
-		if value[0] != '"' {
-			p.malformed(column, -1, describeJSON(value, nil)+" (want a list)")
-		} else if p.out.Numbers, err = appendVector(p.out.Numbers, unquoteJSON(value)); err != nil && p.err == nil {
-			p.err = fmt.Errorf("column %.60q: %w", p.layout.Columns[column].Name, err)
-		}
-		return nil
-	}
-	i := skipSpace(b, start+1)
-	if i < len(b) && b[i] == ']' {
-		p.json.i = i + 1
-		return nil
-	}
-	numbers := p.out.Numbers
-	for n := 0; ; n++ {
-		x, end, err := parseDecimal(b, i)
-		if err != nil || !isStrict(b[i:end]) {
-			p.json.i = i
-			if syntax := p.json.value(1); syntax != nil {
-				return syntax
-			}
-			end = p.json.i
-			if err != nil {
-				p.malformed(column, n, describeJSON(b[i:end], err))
-			}
-		}
-		numbers = append(numbers, x)
-		if i = end; i < len(b) && b[i] <= ' ' {
-			i = skipSpace(b, i)
-		}
-		if i == len(b) || b[i] != ',' {
-			break
-		}
-		if i++; i < len(b) && b[i] == ' ' {
-			i++
-		}
-		if i < len(b) && b[i] <= ' ' {
-			i = skipSpace(b, i)
-		}
-	}
-	p.out.Numbers, p.json.i = numbers, i
-	if !p.json.skip(']') {
-		return p.json.fail("a comma or ]")
-	}
-	return nil
-}
-
-// isStrict reports whether a number of [parseDecimal] has the digits that JSON requires.
-func isStrict(number []byte) bool {
-	if number[0] == '-' {
-		number = number[1:]
-	}
-	return isDigit(number[0]) && (number[0] != '0' || len(number) == 1 || !isDigit(number[1])) && number[len(number)-1] != '.'
-}
-
-// describeJSON describes a value that isn't a number of a vector. The argument err is the error of parsing it as a
-// number.
+// describeJSON describes a value that isn't a number or a list. The argument err is the error of parsing it as a number.
 func describeJSON(value []byte, err error) string {
 	switch value[0] {
 	case 'n':
@@ -341,13 +258,13 @@ func describeJSON(value []byte, err error) string {
 }
 
 // A jsonParser parses JSON (RFC 8259) in b. It also accepts the numbers NaN and Infinity, which Python writes. Its methods
-// parse a value that begins at offset i, and move i to its end.
+// parse what begins at offset i, and move i to the end.
 type jsonParser struct {
 	b []byte
 	i int
 }
 
-// fail returns the error that the value at offset i isn't the wanted one.
+// fail returns the error that another thing than the wanted one is at offset i.
 func (p *jsonParser) fail(want string) error {
 	if p.i >= len(p.b) {
 		return fmt.Errorf("not a JSON object: the line ends within it (want %s)", want)
@@ -370,101 +287,85 @@ func (p *jsonParser) skip(c byte) bool {
 	return true
 }
 
-// beginsObject reports whether an object begins here, by its first key. It doesn't move p.
-func (p jsonParser) beginsObject() bool {
-	return p.skip('{') && (p.skip('}') || p.skipSpace() < len(p.b) && p.b[p.i] == '"' && p.string() == nil && p.skip(':'))
+// key parses a key and the colon after it. It returns nil if they aren't there.
+func (p *jsonParser) key() []byte {
+	if p.skipSpace() == len(p.b) || p.b[p.i] != '"' {
+		return nil
+	}
+	key, err := p.value()
+	if err != nil || !p.skip(':') {
+		return nil
+	}
+	return key
 }
+
+// beginsObject reports whether an object begins here, by its first key, because "{" can also be a word. It doesn't move p.
+func (p jsonParser) beginsObject() bool { return p.skip('{') && (p.skip('}') || p.key() != nil) }
 
 // members calls visit with each key of an object. Visit must move p past the value.
 func (p *jsonParser) members(visit func(key []byte) error) error {
-	return p.items('{', '}', func() error {
-		if p.skipSpace() == len(p.b) || p.b[p.i] != '"' {
-			return p.fail("a key")
+	if !p.skip('{') {
+		return p.fail("{")
+	}
+	for first := true; !p.skip('}'); first = false {
+		if !first && !p.skip(',') {
+			return p.fail("a comma or }")
 		}
-		start := p.i
-		if err := p.string(); err != nil {
-			return err
-		}
-		key := unquoteJSON(p.b[start:p.i])
-		if !p.skip(':') {
-			return p.fail(":")
+		key := p.key()
+		if key == nil {
+			return p.fail("a key and a colon")
 		}
 		if p.skipSpace() == len(p.b) {
 			return p.fail("a value")
 		}
-		return visit(key)
-	})
-}
-
-// items calls visit for each item between two brackets. Visit must move p past the item.
-func (p *jsonParser) items(open, end byte, visit func() error) error {
-	if !p.skip(open) {
-		return p.fail(string(open))
-	}
-	if p.skip(end) {
-		return nil
-	}
-	for {
-		if err := visit(); err != nil {
+		if err := visit(unquoteJSON(key)); err != nil {
 			return err
 		}
-		if p.skip(end) {
-			return nil
-		}
-		if !p.skip(',') {
-			return p.fail("a comma or " + string(end))
-		}
 	}
-}
-
-// value parses any value, at a depth of nested lists and objects.
-func (p *jsonParser) value(depth int) error {
-	const maxDepth = 1000
-	if depth > maxDepth {
-		return fmt.Errorf("not a JSON object: its values are nested more than %d times", maxDepth)
-	}
-	if p.i == len(p.b) {
-		return p.fail("a value")
-	}
-	switch p.b[p.i] {
-	case '"':
-		return p.string()
-	case '{':
-		return p.members(func([]byte) error { return p.value(depth + 1) })
-	case '[':
-		return p.items('[', ']', func() error {
-			p.skipSpace()
-			return p.value(depth + 1)
-		})
-	}
-	if _, end, err := parseDecimal(p.b, p.i); err == nil && isStrict(p.b[p.i:end]) {
-		p.i = end
-		return nil
-	}
-	end := len(p.b)
-	if n := bytes.IndexAny(p.b[p.i:], ",]} \t\r\n"); n >= 0 {
-		end = p.i + n
-	}
-	if value := p.b[p.i:end]; !json.Valid(value) && !slices.Contains([]string{"NaN", "Infinity", "-Infinity"}, string(value)) {
-		return p.fail("a value")
-	}
-	p.i = end
 	return nil
 }
 
-// string parses a string.
-func (p *jsonParser) string() error {
-	end := stringEnd(p.b, p.i+1)
+// value parses any value.
+func (p *jsonParser) value() ([]byte, error) {
+	end := valueEnd(p.b, p.i)
 	if end < 0 {
 		p.i = len(p.b)
-		return p.fail("a closing quote")
+		return nil, p.fail("the end of a value")
 	}
-	special := func(c byte) bool { return c < ' ' || c == '\\' }
-	if value := p.b[p.i:end]; slices.ContainsFunc(value, special) && !json.Valid(value) {
-		return p.fail("a string without control characters and other escapes")
+	value := p.b[p.i:end]
+	if special := func(c byte) bool { return c < ' ' || c == '\\' }; len(value) > 1 && value[0] == '"' && !slices.ContainsFunc(value, special) {
+		// a string without escapes
+	} else if !json.Valid(value) && !slices.Contains([]string{"NaN", "Infinity", "-Infinity"}, string(value)) {
+		return nil, p.fail("a value")
 	}
 	p.i = end
-	return nil
+	return value, nil
+}
+
+// valueEnd returns the end of the value that begins at b[i], or -1 if it doesn't end. The value may be invalid.
+func valueEnd(b []byte, i int) int {
+	for depth := 0; i < len(b); i++ {
+		switch b[i] {
+		case '"':
+			if i = stringEnd(b, i+1) - 1; i < 0 {
+				return -1
+			}
+		case '[', '{':
+			depth++
+			continue
+		case ']', '}':
+			depth--
+		default:
+			if depth == 0 {
+				return i + len(field(b[i:]))
+			}
+			continue
+		}
+		if depth <= 0 {
+			return i + 1
+		}
+	}
+	return -1
 }
 
 // escapes matches the escapes in a valid string. Successive ones may be a surrogate pair.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"slices"
 	"strings"
@@ -30,7 +29,7 @@ func (r *reader) readNpy(ctx context.Context, _ heading, c *content) (iter.Seq2[
 	return r.readArray(ctx, array, err)
 }
 
-// readNpz yields the rows of an array in a .npz file. A word list or the array "words" names them.
+// readNpz yields the rows of an array in a .npz file.
 func (r *reader) readNpz(ctx context.Context, _ heading, c *content) (iter.Seq2[chunk, error], error) {
 	file, size, err := c.RandomAccess()
 	if err != nil {
@@ -57,43 +56,14 @@ func (r *reader) readNpz(ctx context.Context, _ heading, c *content) (iter.Seq2[
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case r.list != nil:
-	case slices.Contains(archive.Names(), "words"):
-		words, err := archive.Open("words")
-		if err == nil {
-			err = r.nameByArray(words, array.Shape[0])
-		}
-		if err != nil {
-			return nil, err
-		}
-	case archive.Holds("words"):
-		return nil, errors.New(`its file "words" is not an array; name it "words.npy"`)
-	}
-	return r.readArray(ctx, array, nil)
+	return r.readArray(ctx, array, r.checkNames(archive.Names()))
 }
 
-// nameByArray takes the names of n rows from words.
-func (r *reader) nameByArray(words *npy.Array, n int) error {
-	const part = 1 << 10
-	if err := npy.Expect[string](words, n); err != nil {
-		return err
+// checkNames returns an error if a file has words beside its array, and there is no word list.
+func (r *reader) checkNames(arrays []string) error {
+	if r.list == nil && slices.Contains(arrays, "words") {
+		return &tabular.OptionError{Option: "WordList", Err: errors.New(`contains "words", which aren't read; write them to a file with a word per line, and name it as the word list`)}
 	}
-	r.words = &wordList{next: func() (rows []tabular.Row, err error) { // at the end it verifies the checksum of the words
-		names, err := npy.Next[string](words, part)
-		for _, name := range names {
-			rows = append(rows, tabular.Row{Name: name})
-		}
-		return rows, err
-	}}
-	if err := r.words.fill(); err != nil && err != io.EOF {
-		return err
-	}
-	var names []string
-	for _, row := range r.words.rows {
-		names = append(names, row.Name)
-	}
-	r.setKind(names)
 	return nil
 }
 
@@ -150,7 +120,7 @@ func (r *reader) readArray(ctx context.Context, array *npy.Array, err error) (it
 	if err := cmp.Or(npy.Expect[float32](array, array.Shape...), checkShape(array.Shape)); err != nil {
 		return nil, err
 	}
-	r.numbered = r.words == nil
+	r.numbered = r.list == nil
 	rows, dim := array.Shape[0], array.Shape[1]
 	r.dim, r.announced = dim, rows
 	if most := r.options.MaxRows; most > 0 {

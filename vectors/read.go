@@ -24,8 +24,7 @@ type ReadOptions struct {
 
 	// WordList is the path of a file with the words or texts, one per line in the order of the rows; "-" is
 	// standard input. It may be compressed. It may also be a table, whose texts, ids and other columns then belong
-	// to the rows. It names the rows of files without words, and replaces the words of .npz and .safetensors
-	// files and of tables.
+	// to the rows. It names the rows of files without words, and replaces the words of tables.
 	WordList string
 
 	// Rows is the kind of the rows. If it is "", Read and Stream choose. Rows of tables and arrays
@@ -152,14 +151,13 @@ const MaxDim = tabular.MaxDim
 //   - text without words: L numbers per line. Without o.WordList, the first number of each line is the word, if the
 //     first numbers are whole and distinct; otherwise the file is refused.
 //   - NumPy's .npy: a V×L array of floating-point numbers, bfloat16 of the package ml_dtypes, or integers
-//   - NumPy's .npz: such an array, named "vectors" or the only one; the words are an array of strings named "words".
+//   - NumPy's .npz: such an array, named "vectors" or the only one
 //   - .safetensors: a V×L tensor of F32, F64, F16 or BF16, named "vectors", "embeddings" or "weight", or the only one of
-//     two dimensions; the words are a U8 tensor named "words", as UTF-8 with a newline after each word.
+//     two dimensions
 //   - Tables: Arrow and Parquet, if the program imports package columnar; CSV with a header, and JSON lines.
 //     Vectors in text are lists of numbers, base64 of little-endian float32, or a column per dimension.
 //
-// Words in o.WordList replace the words of arrays and tables. Rows without words are named by their numbers from 0, with a
-// warning.
+// Words in o.WordList replace the words of tables. Rows without words are named by their numbers from 0, with a warning.
 //
 // An .npz or .safetensors file that is compressed as a whole, or read from a pipe, is held in
 // memory. It is an error if such a file expands to more than a hundred times its size.
@@ -209,7 +207,7 @@ func Read(ctx context.Context, paths []string, o ReadOptions) (*Dense, *Source, 
 
 // Stream reads the files of [Read] and yields their rows in blocks, in order. Its memory doesn't grow
 // with the number of rows, with these exceptions: about 64 bytes per row if texts have ids or o.Distinct is
-// set, compressed arrays in Fortran order, and files that need random access, such as .npz and .safetensors, if they
+// set, and files that need random access, such as .npz and .safetensors, if they
 // are compressed as a whole or from a pipe. It reads arrays and word2vec binary in blocks of 8,192 rows, or fewer if they
 // exceed 16 MiB, and holds up to five blocks. It holds a page per column of a Parquet file, a record batch of an Arrow
 // file, and three blocks of either, of up to 16 MiB of text. The caller may keep the rows. The iteration ends after the

@@ -24,7 +24,7 @@ type recordFormat interface {
 	// columns returns the columns, with their kinds by the records of the first piece of a file.
 	columns(piece []byte) ([]tabular.Column, error)
 
-	// parse returns the rows of a piece. Calls are concurrent.
+	// parse returns the rows of a piece, without the number of its lines. Calls are concurrent.
 	parse(piece []byte, l *recordLayout) records
 }
 
@@ -33,6 +33,15 @@ type records struct {
 	tabular.Block
 	lines   int      // line breaks in the piece
 	unknown []string // keys that aren't columns
+}
+
+// add adds a row, whose vector begins at start in the numbers. If there is a problem, the row is malformed and has no vector.
+func (r *records) add(row tabular.Row, number, start int, problem error) {
+	if problem != nil {
+		r.Numbers = r.Numbers[:start]
+	}
+	row.Number, row.Len, row.Err = number, len(r.Numbers)-start, problem
+	r.Rows = append(r.Rows, row)
 }
 
 // A recordLayout is a layout that also stores the role of each column by index.
@@ -59,17 +68,18 @@ func newRecordLayout(l *tabular.Layout) *recordLayout {
 // detectRecords returns the format of a table in text that begins with head, or nil, and the offset of its first
 // record. The rows of text would have dim numbers; 0 means that they can't be text.
 func detectRecords(head []byte, dim int, whole bool) (f recordFormat, start int, err error) {
-	json, err := detectJSON(head)
-	if json != nil {
-		return json, 0, nil
+	json := jsonParser{b: head}
+	switch {
+	case json.beginsObject():
+		return &jsonFormat{}, 0, nil
+	case json.skip('[') && json.beginsObject():
+		return nil, 0, errJSONArray
 	}
-	if err == nil {
-		var csv *csvFormat
-		if csv, start, err = detectCSV(head, dim, whole); csv != nil {
-			return csv, start, nil
-		}
+	csv, start, err := detectCSV(head, dim, whole)
+	if csv == nil {
+		return nil, 0, err // not a nil pointer in an interface
 	}
-	return nil, 0, err // not a nil pointer in an interface
+	return csv, start, nil
 }
 
 // openRecords opens a table in text with the heading h. The first piece, of about first bytes, determines the columns.
@@ -101,7 +111,11 @@ func (r *reader) openRecords(ctx context.Context, h heading, name string, file i
 		return nil, nil, err
 	}
 	layout := newRecordLayout(chosen)
-	parsed := parsePieces(ctx, s, ended, func(piece []byte) records { return h.record.parse(piece, layout) })
+	parsed := parsePieces(ctx, s, ended, func(piece []byte) records {
+		r := h.record.parse(piece, layout)
+		r.Numbers, r.lines = clipNumbers(r.Numbers), bytes.Count(piece, newline)
+		return r
+	})
 	return chosen, func(yield func(tabular.Block, error) bool) {
 		first := true
 		for p, err := range parsed {
@@ -191,29 +205,39 @@ func (s *sampler) choose() tabular.Column {
 // encoding of little-endian float32, which OpenAI uses.
 func appendVector(numbers []float32, vector []byte) ([]float32, error) {
 	b := bytes.TrimSpace(vector)
-	list := len(b) > 1 && b[0] == '[' && b[len(b)-1] == ']'
-	if list {
+	if len(b) > 1 && b[0] == '[' && b[len(b)-1] == ']' {
 		b = b[1 : len(b)-1]
 	} else if decoded, ok := appendBase64(numbers, b); ok {
 		return decoded, nil
 	}
-	i := skipSpace(b, 0)
-	for n := 1; i < len(b); n++ {
+	before := len(numbers)
+	numbers, end, err := appendList(numbers, b, 0)
+	if err == nil && end < len(b) {
+		err = fmt.Errorf("value %d of the list is %w (got %s)", len(numbers)-before+1, errNotNumber, quote(b[end:end+1]))
+	}
+	return numbers, err
+}
+
+// appendList appends the numbers of a list from b[i] to the next bracket or the end of b, which it returns. Commas or white
+// space separate the numbers.
+func appendList(numbers []float32, b []byte, i int) (_ []float32, end int, err error) {
+	i = skipSpace(b, i)
+	for n := 1; i < len(b) && b[i] != ']'; n++ {
 		x, end, err := parseDecimal(b, i)
-		if end < len(b) && !isSpace(b[end]) && b[end] != ',' {
+		if end < len(b) && b[end] > ',' && b[end] != ']' || end < len(b) && b[end] < ',' && !isSpace(b[end]) {
 			err = errNotNumber
 		}
 		if err != nil {
-			return numbers, fmt.Errorf("value %d of the list is %w (got %s)", n, err, quote(field(b[i:])))
+			return numbers, i, fmt.Errorf("value %d of the list is %w (got %s)", n, err, quote(field(b[i:])))
 		}
 		numbers = append(numbers, x)
 		if i = skipSpace(b, end); i < len(b) && b[i] == ',' {
-			if i = skipSpace(b, i+1); i == len(b) {
-				return numbers, fmt.Errorf("value %d of the list is missing", n+1)
+			if i = skipSpace(b, i+1); i == len(b) || b[i] == ']' {
+				return numbers, i, fmt.Errorf("value %d of the list is missing", n+1)
 			}
 		}
 	}
-	return numbers, nil
+	return numbers, i, nil
 }
 
 // appendBase64 appends the float32 that b encodes. It returns ok false if b isn't their base64 encoding, or is a number.

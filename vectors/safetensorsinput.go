@@ -1,19 +1,17 @@
 package vectors
 
 import (
-	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"iter"
 	"slices"
 
-	"overcomplete/internal/input"
 	"overcomplete/internal/modeldir"
 	"overcomplete/internal/safetensors"
 )
 
-// readSafetensors yields the rows of a tensor in a .safetensors file. A word list or the
-// tensor "words" names them.
+// readSafetensors yields the rows of a tensor in a .safetensors file.
 func (r *reader) readSafetensors(ctx context.Context, _ heading, c *content) (iter.Seq2[chunk, error], error) {
 	file, size, err := c.RandomAccess()
 	if err != nil {
@@ -34,14 +32,6 @@ func (r *reader) readSafetensors(ctx context.Context, _ heading, c *content) (it
 	if err != nil {
 		return nil, err
 	}
-	if r.list == nil && slices.Contains(f.Names(), "words") {
-		text, err := f.Text("words")
-		if err != nil {
-			return nil, err
-		}
-		r.words = &wordList{file: input.Name(r.Path)}
-		r.readLines(r.words, bufio.NewReaderSize(text, window))
-	}
 	array, err := f.Array(name)
-	return r.readArray(ctx, array, err)
+	return r.readArray(ctx, array, cmp.Or(err, r.checkNames(f.Names())))
 }

@@ -104,8 +104,8 @@ func (r *reader) readAhead(ctx context.Context, blocks tabular.Blocks) tabular.B
 // readTable yields the blocks of a table as chunks.
 func (r *reader) readTable(ctx context.Context, l *tabular.Layout, blocks tabular.Blocks) iter.Seq2[chunk, error] {
 	r.table = l
-	named := l.Name >= 0 && r.words == nil
-	r.numbered = !named && r.words == nil
+	named := l.Name >= 0 && r.list == nil
+	r.numbered = !named && r.list == nil
 	return func(yield func(chunk, error) bool) {
 		first := true
 		for b, err := range blocks {

@@ -33,20 +33,3 @@ func TestReadTextErrorOrder(t *testing.T) {
 		}
 	}
 }
-
-func TestReadTextLineTooLong(t *testing.T) {
-	r := &reader{dim: 1, file: file{declared: -1}}
-	if _, err := r.collect(r.readPieces(t.Context(), io.LimitReader(endless{}, 1<<40), textChunk, false)); err == nil || err.Error() != "a line is too long (want at most 33554432 bytes)" {
-		t.Errorf("error is %v", err)
-	}
-}
-
-// endless is a reader of text without line breaks.
-type endless struct{}
-
-func (endless) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = '1'
-	}
-	return len(p), nil
-}

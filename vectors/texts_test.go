@@ -77,25 +77,6 @@ func TestStreamTexts(t *testing.T) {
 	}
 }
 
-func TestTextsValidate(t *testing.T) {
-	column := func(name string, n int) Column { return Column{name, make([]string, n)} }
-	for _, tt := range []struct {
-		texts *Texts
-		want  string
-	}{
-		{nil, ""},
-		{&Texts{Text: []string{"a", ""}, Columns: []Column{column("x", 2), column("y", 2)}}, ""},
-		{&Texts{Text: []string{"a"}}, "texts and rows differ in number (got 1 and 2)"},
-		{&Texts{Text: []string{"a", "b"}, Columns: []Column{column("x", 1)}}, `column "x" has the wrong number of values (got 1, want 2)`},
-		{&Texts{Text: []string{"a", "b"}, Columns: []Column{column("x", 2), column("x", 2)}}, `two columns are named "x"`},
-		{&Texts{Text: []string{"a", "b"}, Columns: []Column{column("id", 2)}}, `two columns are named "id"`},
-	} {
-		if err := tt.texts.Validate(2); (err == nil) != (tt.want == "") || err != nil && err.Error() != tt.want {
-			t.Errorf("error %v, want %s", err, tt.want)
-		}
-	}
-}
-
 // Column names that are taken get underscores, so that all names are distinct.
 func TestTable(t *testing.T) {
 	s := &Sparse{IDs: []string{"a"}}

@@ -15,7 +15,7 @@ import (
 	"overcomplete/vectors/internal/tabular"
 )
 
-// A wordList names rows in their order, by the lines of a file, the rows of a table or the strings of an array.
+// A wordList names rows in their order, by the lines of a file or the rows of a table.
 type wordList struct {
 	file   string                        // for messages
 	next   func() ([]tabular.Row, error) // returns io.EOF after the last row
@@ -24,8 +24,8 @@ type wordList struct {
 	lines  bool                          // rows are lines
 	table  *tabular.Layout               // nil unless rows are in a table
 	done   bool                          // the rest of the table is only hashed
-	stored *storedFile                   // nil if the list is part of the file of vectors
-	stop   func()                        // ends next
+	stored *storedFile
+	stop   func() // ends next
 }
 
 // openWordList opens the word list of the options.

@@ -157,9 +157,9 @@ with safe_open("out.safetensors", "np") as f:
 func TestPyArrowReadsWhatWeWrite(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Save(t, oddModel())
-	exportAll(t, dir, "arrow", "parquet")
+	exportAll(t, dir, "parquet")
 
-	// One table has more rows than a batch, and another has none.
+	// One table has more rows than a row group, and another has none.
 	rng := rand.New(rand.NewPCG(11, 12))
 	large := &vectors.Sparse{CSR: vectors.CSR{Rows: 1000, Cols: 20_000, Ptr: []int64{0}}}
 	for i := range large.Rows {
@@ -174,7 +174,6 @@ func TestPyArrowReadsWhatWeWrite(t *testing.T) {
 	for name, codes := range map[string]*vectors.Sparse{"large": large, "none": none} {
 		for ending, write := range map[string]func(io.Writer) error{
 			"npz":     func(w io.Writer) error { return csr.Write(w, &codes.CSR) },
-			"arrow":   func(w io.Writer) error { return columnar.WriteArrow(w, codes) },
 			"parquet": func(w io.Writer) error { return columnar.WriteParquet(w, codes) },
 		} {
 			var b bytes.Buffer
@@ -183,7 +182,7 @@ func TestPyArrowReadsWhatWeWrite(t *testing.T) {
 		}
 	}
 	runPython(t, dir, readModel+`
-import pyarrow as pa, pyarrow.feather, pyarrow.ipc, pyarrow.parquet
+import pyarrow as pa, pyarrow.parquet
 
 def compare(table, words, want):
     table.validate(full=True)
@@ -200,23 +199,19 @@ def compare(table, words, want):
     if len(words):
         check("offsets", indices.offsets.to_numpy(), want.indptr)
 
-compare(pa.feather.read_table("out.arrow"), words, A)
 compare(pa.parquet.read_table("out.parquet"), words, A)
 
 large, numbers = scipy.sparse.load_npz("large.npz"), [str(i) for i in range(1000)]
 numbers[500] = ""
-assert pa.ipc.open_file("large.arrow").num_record_batches > 1
 f = pa.parquet.ParquetFile("large.parquet")
 assert f.num_row_groups > 1 and f.metadata.num_rows == 1000
 assert sum(f.metadata.row_group(i).num_rows for i in range(f.num_row_groups)) == 1000
-compare(pa.feather.read_table("large.arrow"), numbers, large)
 compare(pa.parquet.read_table("large.parquet"), numbers, large)
 # A column, and a row group, can be read without the others.
 assert pa.parquet.read_table("large.parquet", columns=["values"])["values"].combine_chunks().flatten().to_numpy().sum() == large.data.sum()
 assert f.read_row_group(1)["word"].to_pylist() == numbers[f.metadata.row_group(0).num_rows:][:f.metadata.row_group(1).num_rows]
 
 none = scipy.sparse.load_npz("none.npz")
-compare(pa.feather.read_table("none.arrow"), [], none)
 compare(pa.parquet.read_table("none.parquet"), [], none)
 `)
 }

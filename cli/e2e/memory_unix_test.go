@@ -115,7 +115,7 @@ func TestEveryLimit(t *testing.T) {
 	for command, missing := range map[string][]string{
 		"topics model":                 {"the topics of "},
 		"nearest model xyz":            {"the words of ", "is no id"},
-		"export model -f parquet -o -": {"a batch of rows: "},
+		"export model -f parquet -o -": {"a group of rows: "},
 	} {
 		for offset := 0; offset < 10_000 && len(missing) > 0; offset += 1000 {
 			for limit, whole := 1_500_000+offset, false; !whole; limit += 10_000 {

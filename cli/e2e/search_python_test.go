@@ -16,7 +16,7 @@ func TestExportForSearch(t *testing.T) {
 	dir.Write(t, "labels.tsv", []byte("dimension\tlabel\n7\tseven. of 9\n"))
 	dir.MustRun(t, "labels model --import labels.tsv")
 	dir.MustRun(t, "export model -o labels.json -f labels")
-	exportAll(t, dir, "arrow", "parquet")
+	exportAll(t, dir, "parquet")
 	for _, format := range []string{"jsonl", "opensearch"} {
 		dir.MustRun(t, "export model -o out."+format+" -f "+format)
 		dir.MustRun(t, "export model -o normalized."+format+" --normalize -f "+format)
@@ -25,19 +25,19 @@ func TestExportForSearch(t *testing.T) {
 	dir.MustRun(t, "export signed -o signed.opensearch -f opensearch")
 	runPython(t, dir, `
 import json, numpy as np, scipy.sparse as sp
-from pyarrow import feather, parquet
+from pyarrow import parquet
 a = sp.load_npz("model/codes.npz")
 a = a.tocsr()
 over = lambda norms: sp.csr_array((a.data / np.repeat(norms, np.diff(a.indptr)), a.indices, a.indptr), a.shape)
 decoded = over(np.linalg.norm(np.load("model/mean.npy") + a @ np.load("model/dictionary.npy"), axis=1))
 rows = [json.loads(line) for line in open("model/texts.jsonl", encoding="utf-8", newline="\n")]
-for table in [feather.read_table("out.arrow"), parquet.read_table("out.parquet")]:
-    assert table.column_names == [*rows[0], "indices", "values"] and list(rows[0])[:2] == ["id", "text"]
-    typed = [r | {"label": int(r["label"]) if r["label"] else None} for r in rows]
-    assert table.drop_columns(["indices", "values"]).to_pylist() == typed
-    for name, want in [("indices", a.indices), ("values", a.data)]:
-        lists = table[name].combine_chunks()
-        assert (lists.flatten().to_numpy() == want).all() and (lists.offsets.to_numpy() == a.indptr).all()
+table = parquet.read_table("out.parquet")
+assert table.column_names == [*rows[0], "indices", "values"] and list(rows[0])[:2] == ["id", "text"]
+typed = [r | {"label": int(r["label"]) if r["label"] else None} for r in rows]
+assert table.drop_columns(["indices", "values"]).to_pylist() == typed
+for name, want in [("indices", a.indices), ("values", a.data)]:
+    lists = table[name].combine_chunks()
+    assert (lists.flatten().to_numpy() == want).all() and (lists.offsets.to_numpy() == a.indptr).all()
 labels = json.load(open("labels.json", encoding="utf-8"))
 assert labels["7"] == "seven. of 9" and {int(k) for k in labels} >= set(a.indices.tolist()) and all(labels.values())
 for name, want in [("out", a), ("normalized", decoded)]:

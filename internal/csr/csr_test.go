@@ -94,17 +94,6 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
-func TestReaderRefusesOtherFiles(t *testing.T) {
-	var b bytes.Buffer
-	testonly.Must(t, Write(&b, small))
-	for old, new := range map[string]string{"|S3": "|S2", "format.npy": "farmot.npy", "indices.npy": "indexes.npy"} {
-		data := bytes.ReplaceAll(b.Bytes(), []byte(old), []byte(new))
-		if _, err := readAll(data); err == nil {
-			t.Errorf("%s as %s: no error", old, new)
-		}
-	}
-}
-
 func FuzzRead(f *testing.F) {
 	var b bytes.Buffer
 	testonly.Must(f, Write(&b, small))

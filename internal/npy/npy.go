@@ -19,7 +19,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 	"unsafe"
 
 	"overcomplete/internal/float32s"
@@ -30,7 +29,7 @@ const (
 	magic     = "\x93NUMPY"
 	maxHeader = 1 << 16 // bytes; NumPy itself reads no more than 10,000
 	chunk     = 1 << 16 // bytes that are converted at a time
-	maxString = 1 << 16 // characters of one string
+	maxString = 1 << 16 // bytes of one string
 )
 
 // Number is the constraint of the element types that [Write] supports.
@@ -112,14 +111,13 @@ func TypeOf[T Number]() string {
 // the end of the file and return an error if more data follow.
 type Array struct {
 	Header
-	r      io.Reader    // the elements
-	size   int64        // bytes of the elements, or -1 if unknown
-	at     io.ReaderAt  // the elements, or nil if they can only be read in order
-	end    func() error // checks the elements that were read from at; or nil
-	loaded bool         // at is a copy of the elements in memory
-	name   string       // prefix of errors, or ""
-	done   int          // number of elements that Next has returned
-	buf    []byte       // bytes of elements to decode
+	r    io.Reader    // the elements
+	size int64        // bytes of the elements, or -1 if unknown
+	at   io.ReaderAt  // the elements, or nil if they can only be read in order
+	end  func() error // checks the elements that were read from at; or nil
+	name string       // prefix of errors, or ""
+	done int          // number of elements that Next has returned
+	buf  []byte       // bytes of elements to decode
 }
 
 // An Element is a type as which elements can be read:
@@ -127,7 +125,7 @@ type Array struct {
 //     float32 becomes infinite, and integers are rounded. NumPy itself has no bfloat16. It saves the bfloat16 of the
 //     package ml_dtypes as an opaque type of two bytes, which no other array of numbers has.
 //   - int32, int64: int32 or int64, if the values are in the range
-//   - string: NumPy's str (such as "<U12") or bytes (such as "|S12")
+//   - string: NumPy's bytes (such as "|S12")
 type Element interface {
 	float32 | int32 | int64 | string
 }
@@ -169,19 +167,18 @@ func (a *Array) wrap(err error) error {
 
 // Random reports whether [Array.ReadRows] reads rows in any order, also concurrently. It is true for arrays of
 // [OpenAt] and [NewArray], and for arrays of an [Archive] that are not compressed.
-func (a *Array) Random() bool { return a.at != nil && !a.loaded }
+func (a *Array) Random() bool { return a.at != nil }
 
 // ReadRows sets data to consecutive rows of a matrix of numbers, from row first on. Unless the array is
-// [Array.Random], each call must begin with the row after the previous call's rows, and a matrix in Fortran order is
-// loaded into memory.
+// [Array.Random], each call must begin with the row after the previous call's rows, and a matrix in Fortran order is an
+// error.
 func (a *Array) ReadRows(data []float32, first int) error {
-	d, total, err := open[float32](a)
-	if err == nil && a.Fortran && a.at == nil {
-		err = a.load(total * d.size)
-	}
+	d, _, err := open[float32](a)
 	done := first * a.Shape[1]
 	switch {
 	case err != nil:
+	case a.Fortran && a.at == nil:
+		err = errors.New("array is in Fortran order, and compressed or from a pipe; save it in C order (numpy.ascontiguousarray)")
 	case a.Fortran:
 		err = a.readColumns(data, first, d)
 	case a.at != nil:
@@ -205,22 +202,6 @@ func (a *Array) End() error {
 		err = a.end()
 	}
 	return a.wrap(err)
-}
-
-// load reads all elements, of the given number of bytes.
-func (a *Array) load(bytesTotal int) error {
-	if err := memory.Check(uint64(bytesTotal)); err != nil {
-		return fmt.Errorf("array of shape %v in Fortran order: %w", a.Shape, err)
-	}
-	all, err := io.ReadAll(io.LimitReader(a.r, int64(bytesTotal)))
-	if err == nil && len(all) < bytesTotal {
-		err = truncated(a.Header, bytesTotal, int64(len(all)))
-	}
-	if err := cmp.Or(err, expectEnd(a.r)); err != nil {
-		return err
-	}
-	a.at, a.loaded = bytes.NewReader(all), true
-	return nil
 }
 
 // readColumns implements ReadRows for a matrix in Fortran order.
@@ -253,12 +234,12 @@ func Expect[T Element](a *Array, shape ...int) error {
 	return a.wrap(err)
 }
 
-// Read reads all elements of an array of the given shape.
+// Read reads all elements of an array of the given shape, from a file of known size.
 func Read[T Element](a *Array, shape ...int) (data []T, err error) {
 	if err := Expect[T](a, shape...); err != nil {
 		return nil, err
 	}
-	d, n, _ := open[T](a)
+	_, n, _ := open[T](a)
 	if a.Fortran && len(shape) > 1 {
 		return nil, a.wrap(fmt.Errorf("array of %d dimensions is in Fortran order; save it in C order", len(shape)))
 	}
@@ -266,18 +247,10 @@ func Read[T Element](a *Array, shape ...int) (data []T, err error) {
 	if err := memory.Check(uint64(n) * uint64(unsafe.Sizeof(element))); err != nil {
 		return nil, a.wrap(fmt.Errorf("array of shape %v: %w", a.Shape, err))
 	}
-	data = make([]T, 0, min(n, chunk/d.size+1))
-	if a.size >= 0 {
-		data = make([]T, 0, n)
+	if data, err = Next[T](a, n); err == nil {
+		err = a.wrap(expectEnd(a.r))
 	}
-	for len(data) < n {
-		m := min(chunk/d.size+1, n-len(data))
-		data = slices.Grow(data, m)[:len(data)+m]
-		if err := decode(a, data[len(data)-m:], len(data)-m, d); err != nil {
-			return nil, a.wrap(err)
-		}
-	}
-	return data, a.wrap(expectEnd(a.r))
+	return data, err
 }
 
 // Next returns the next n elements of an array, or all that are left, and io.EOF after the last.
@@ -409,21 +382,17 @@ func floats(a *Array) (decoder[float32], error) {
 
 // characters returns the decoder of strings.
 func characters(a *Array) (decoder[string], error) {
-	prefix, digits := a.Type[:min(2, len(a.Type))], a.Type[min(2, len(a.Type)):]
+	digits, isBytes := strings.CutPrefix(strings.TrimLeft(a.Type, "|<>"), "S")
 	n, err := strconv.ParseUint(digits, 10, 64)
-	switch {
-	case err != nil || n == 0 || n > maxString:
-	case prefix == "<U":
-		return decoder[string]{size: 4 * int(n), decode: decodeUnicode}, nil
-	case prefix == "|S": // padded with zeros
-		return decoder[string]{size: int(n), decode: func(dst []string, src []byte) error {
-			for i := range dst {
-				dst[i] = string(bytes.TrimRight(src[i*int(n):(i+1)*int(n)], "\x00"))
-			}
-			return nil
-		}}, nil
+	if !isBytes || err != nil || n == 0 || n > maxString {
+		return decoder[string]{}, a.typeError("bytes")
 	}
-	return decoder[string]{}, a.typeError("str or bytes")
+	return decoder[string]{size: int(n), decode: func(dst []string, src []byte) error { // padded with zeros
+		for i := range dst {
+			dst[i] = string(bytes.TrimRight(src[i*int(n):(i+1)*int(n)], "\x00"))
+		}
+		return nil
+	}}, nil
 }
 
 // typeError returns the error of an array whose type isn't in want.
@@ -432,24 +401,6 @@ func (a *Array) typeError(want string) error {
 		return fmt.Errorf("array holds Python objects; save it as %s", want)
 	}
 	return fmt.Errorf("array has type %.40q, not %s", a.Type, want)
-}
-
-// decodeUnicode decodes UCS-4, padded with zeros, which are part of the string only if more characters follow.
-func decodeUnicode(dst []string, src []byte) error {
-	size := len(src) / len(dst)
-	var buf []byte
-	for i := range dst {
-		buf = buf[:0]
-		for k := i * size; k < (i+1)*size; k += 4 {
-			c := binary.LittleEndian.Uint32(src[k:])
-			if c > utf8.MaxRune || !utf8.ValidRune(rune(c)) {
-				return fmt.Errorf("%#x is not a Unicode character", c)
-			}
-			buf = utf8.AppendRune(buf, rune(c))
-		}
-		dst[i] = string(bytes.TrimRight(buf, "\x00"))
-	}
-	return nil
 }
 
 // decode reads elements into dst; done is the number of elements before.

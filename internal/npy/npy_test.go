@@ -137,11 +137,10 @@ func TestReadStrings(t *testing.T) {
 		file []byte
 		want []string
 	}{
-		{"str", file(dict("<U3", "(4,)"), []rune("cat\x00\x00\x00é\U0001F600\x00a\x00b")), []string{"cat", "", "é\U0001F600", "a\x00b"}},
 		{"bytes", file(dict("|S3", "(2,)"), []byte("csra\x00\x00")), []string{"csr", "a"}},
-		{"none", file(dict("<U1", "(0,)")), []string{}},
+		{"none", file(dict("|S1", "(0,)")), []string{}},
 		// One string is longer than the chunks of conversion.
-		{"long", file(dict("<U40000", "(2,)"), []rune(strings.Repeat("x", 40000)+strings.Repeat("y", 40000))),
+		{"long", file(dict("|S40000", "(2,)"), []byte(strings.Repeat("x", 40000)+strings.Repeat("y", 40000))),
 			[]string{strings.Repeat("x", 40000), strings.Repeat("y", 40000)}},
 	}
 	for _, tt := range tests {
@@ -205,11 +204,10 @@ func TestReadRefuses(t *testing.T) {
 		file []byte
 		want string
 	}{
-		{"not a character", file(dict("<U1", "(1,)"), int32(0xd800)), "0xd800"},
-		{"beyond Unicode", file(dict("<U1", "(1,)"), int32(-1)), "0xffffffff"},
-		{"no size", file(dict("<U0", "(1,)")), `type "<U0"`},
-		{"endless string", file(dict("<U4611686018427387904", "(1,)")), "type"},
-		{"signed size", file(dict("<U+1", "(1,)"), 'a'), "type"},
+		{"no size", file(dict("|S0", "(1,)")), `type "|S0"`},
+		{"endless string", file(dict("|S4611686018427387904", "(1,)")), "type"},
+		{"signed size", file(dict("|S+1", "(1,)"), 'a'), "type"},
+		{"str", file(dict("<U1", "(1,)"), 'a'), `type "<U1"`},
 		{"no type", file(dict("", "(1,)")), `type ""`},
 	} {
 		_, _, err := readFile[string](tt.file, -1)
@@ -275,19 +273,6 @@ func TestArchive(t *testing.T) {
 	}
 	if _, err := NewArchive(bytes.NewReader(data[:len(data)/2]), int64(len(data)/2)); err == nil {
 		t.Error("truncated archive: no error")
-	}
-
-	// A changed name, or length of a name, in one of its two places is detected.
-	const header, entry = 26, 28 // offsets of the length of a name
-	for _, at := range []int{
-		bytes.Index(data, []byte("values.npy")), bytes.LastIndex(data, []byte("format.npy")),
-		header, bytes.Index(data, []byte("PK\x01\x02")) + entry,
-	} {
-		damaged := write()
-		damaged[at]++
-		if _, err := NewArchive(bytes.NewReader(damaged), int64(len(damaged))); err == nil {
-			t.Errorf("byte %d is another: no error", at)
-		}
 	}
 }
 
@@ -411,6 +396,10 @@ func TestReadRows(t *testing.T) {
 					return got, cmp.Or(err, a.End())
 				}
 				got, err := read(file.Bytes())
+				if fortran && name == "stream" {
+					testonly.ErrorSays(t, "a stream in Fortran order", err, "array is in Fortran order, and compressed or from a pipe")
+					continue
+				}
 				if err != nil || !slices.Equal(got, want) {
 					t.Errorf("%s, Fortran order %t, %d rows at a time: other rows, %v", name, fortran, n, err)
 				}

@@ -4,15 +4,12 @@ import (
 	"archive/zip"
 	"bytes"
 	"cmp"
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"math"
 	"strings"
 	"sync"
-	"sync/atomic"
 )
 
 // An Archive is the content of a .npz file. The names of its members are unique, and their declared sizes fit in
@@ -25,8 +22,7 @@ type Archive struct {
 
 // NewArchive opens r, a .npz file of size bytes, or returns an error if it isn't one.
 func NewArchive(r io.ReaderAt, size int64) (*Archive, error) {
-	headers := &lastRead{ReaderAt: r}
-	z, err := zip.NewReader(headers, size)
+	z, err := zip.NewReader(r, size)
 	if err != nil {
 		return nil, fmt.Errorf("not a .npz file: %w", err)
 	}
@@ -36,9 +32,6 @@ func NewArchive(r io.ReaderAt, size int64) (*Archive, error) {
 			return nil, fmt.Errorf("%.60q is there twice", f.Name)
 		}
 		if err := checkSize(f, uint64(size)); err != nil {
-			return nil, fmt.Errorf("%.60q: %w", f.Name, err)
-		}
-		if err := headers.check(f); err != nil {
 			return nil, fmt.Errorf("%.60q: %w", f.Name, err)
 		}
 		a.members[f.Name] = f
@@ -65,37 +58,8 @@ func checkSize(f *zip.File, file uint64) error {
 	return nil
 }
 
-// A lastRead is a ReaderAt that records the offset of the last read. Arrays may be read concurrently.
-type lastRead struct {
-	io.ReaderAt
-	at atomic.Int64
-}
-
-func (r *lastRead) ReadAt(p []byte, at int64) (int, error) {
-	r.at.Store(at)
-	return r.ReaderAt.ReadAt(p, at)
-}
-
-// check returns an error unless the local header of a member has the name in the archive's directory. A damaged
-// name in the directory would hide an array.
-func (r *lastRead) check(f *zip.File) error {
-	const nameLength, name = 26, 30 // offsets in the header
-	if _, err := f.DataOffset(); err != nil {
-		return err
-	}
-	header := make([]byte, name+len(f.Name)) // the header, which DataOffset has just read
-	_, err := r.ReaderAt.ReadAt(header, r.at.Load())
-	if err != nil || int(binary.LittleEndian.Uint16(header[nameLength:])) != len(f.Name) || string(header[name:]) != f.Name {
-		return errors.New("damaged: it has another name in its own header than in the archive's directory")
-	}
-	return nil
-}
-
 // Names returns the names of the arrays, in the file's order.
 func (a *Archive) Names() []string { return a.names }
-
-// Holds reports whether the archive has a file with a name, such as a.npy for the array a.
-func (a *Archive) Holds(file string) bool { return a.members[file] != nil }
 
 // Open opens the named array. Its readers return an error instead of io.EOF if the array's checksum is wrong. An array
 // that isn't compressed is [Array.Random].

@@ -226,36 +226,13 @@ func (f *File) Matrices() []string {
 
 // Array returns a tensor as a NumPy array with unread elements.
 func (f *File) Array(name string) (*npy.Array, error) {
-	e, err := f.tensor(name)
-	if err != nil {
-		return nil, err
-	}
-	title := fmt.Sprintf("tensor %s of type %s", quote(name), quote(e.Type))
-	return npy.NewArray(title, npy.Header{Type: numpyTypes[e.Type], Shape: e.Shape}, f.section(e)), nil
-}
-
-// Text returns the content of a one-dimensional tensor of type U8.
-func (f *File) Text(name string) (*io.SectionReader, error) {
-	e, err := f.tensor(name)
-	if err != nil {
-		return nil, err
-	}
-	if e.Type != "U8" || len(e.Shape) != 1 {
-		return nil, fmt.Errorf("tensor %s has type %s and shape %v, not U8 and one dimension", quote(name), quote(e.Type), e.Shape)
-	}
-	return f.section(e), nil
-}
-
-func (f *File) tensor(name string) (entry, error) {
 	e, ok := f.tensors[name]
 	if !ok {
-		return e, fmt.Errorf("no tensor %s", quote(name))
+		return nil, fmt.Errorf("no tensor %s", quote(name))
 	}
-	return e, nil
-}
-
-func (f *File) section(e entry) *io.SectionReader {
-	return io.NewSectionReader(f.data, e.Offsets[0], e.Offsets[1]-e.Offsets[0])
+	title := fmt.Sprintf("tensor %s of type %s", quote(name), quote(e.Type))
+	elements := io.NewSectionReader(f.data, e.Offsets[0], e.Offsets[1]-e.Offsets[0])
+	return npy.NewArray(title, npy.Header{Type: numpyTypes[e.Type], Shape: e.Shape}, elements), nil
 }
 
 // readFull is io.ReadFull for a file that another process may truncate.

@@ -43,18 +43,6 @@ func writeArrow(t *testing.T, ids []string, dim int, o ...ipc.Option) []byte {
 	return b.Bytes()
 }
 
-// The bytes of a message have no spare capacity, even if they arrive from a pipe.
-func TestReadMessageBytes(t *testing.T) {
-	content := make([]byte, 1<<20+100)
-	for _, left := range []int64{-1, int64(len(content))} {
-		m := &messages{r: bytes.NewReader(content), left: left}
-		got, err := m.read(int64(len(content)))
-		if err != nil || len(got) != len(content) || cap(got) != len(got) {
-			t.Errorf("%d left: %d bytes, capacity %d, error %v", left, len(got), cap(got), err)
-		}
-	}
-}
-
 // Compressed buffers have the content of uncompressed ones, even if some are stored uncompressed because they would not
 // shrink.
 func TestReadCompressedArrow(t *testing.T) {

@@ -1,3 +1,29 @@
+// Package columnar reads and writes Apache Arrow and Parquet, the file formats of data frames
+// and databases.
+//
+// A program that imports it can read both with [vectors.Read] and [vectors.Stream]:
+//
+//	import _ "overcomplete/vectors/columnar"
+//
+// A row of a table is a word or text and its vector. Words or texts are in a column of strings: the
+// one with a usual name, such as "word" or "text", or else the only column of strings. Vectors are
+// in a column of lists of numbers: the one named "vector", "vectors", "embedding", "embeddings" or
+// "features", or else the only column of lists; or in columns of numbers whose names count upwards,
+// such as "e0", "e1" and "e2". A vector may also be a string that holds a list.
+// Other columns of texts are kept as strings, dates and times in ISO 8601. Columns that can't be kept
+// are ignored, with a warning. A row with a null word or number is malformed. The reader holds a
+// record batch of an Arrow file (Feather, version 2), and a page per column of a Parquet file, in memory.
+//
+// [WriteParquet] writes sparse vectors as a table:
+//
+//	word     string           for texts: id, text, and their columns, which are strings, int64 or float64
+//	indices  list of int32    columns of the nonzeros, from 0, increasing
+//	values   list of float32  values of the nonzeros
+//
+// The schema's metadata "dimensions" is K, the number of columns of the matrix.
+//
+// This package is separate from package vectors because the libraries of these formats would
+// triple the size of every program that reads vectors.
 package columnar
 
 import (
@@ -15,7 +41,7 @@ import (
 
 // A table reads the rows of a file in groups of rows: the record batches of Arrow, or the row groups of Parquet.
 type table interface {
-	// open returns the columns, and whether the table has the metadata of [WriteArrow].
+	// open returns the columns, and whether the table has the metadata of [WriteParquet].
 	open() (columns []tabular.Column, codes bool, err error)
 
 	// nextGroup begins to read the columns of a layout in the next group. It returns the number of its rows, or io.EOF.

@@ -14,16 +14,10 @@ import (
 	"overcomplete/vectors/internal/tabular"
 )
 
-// A column is a column of the table: one leaf, or the leaves of a vector of Spark.
-type column struct {
-	tabular.Column
-	leaves []leaf
-}
-
-// A leaf is a sequence of values with levels that mark the starts of lists and nulls.
+// A leaf is a sequence of values, with levels that mark the starts of lists and nulls. It is a column of the table if no
+// other leaf is in that column.
 type leaf struct {
 	values               // with the name of the column of the table
-	field    string      // name below the column
 	index    int         // index of the leaf in a row group
 	depth    int         // number of parents below the root
 	lists    int         // number of lists that values are in
@@ -42,61 +36,40 @@ type schema struct {
 var errSchema = errors.New("the schema is invalid")
 
 // column parses the next column of the table. classes has the names of the classes of columns.
-func (s *schema) column(classes map[string][]string) (column, error) {
-	e := s.elements[0]
-	c := column{Column: tabular.Column{Name: e.Name, Type: "struct"}}
-	if err := s.walk(&c, leaf{}); err != nil {
-		return c, err
+func (s *schema) column(classes map[string][]string) (l leaf, err error) {
+	e, before := s.elements[0], s.leaves
+	if err := s.walk(leaf{}, &l); err != nil {
+		return l, err
 	}
+	c := tabular.Column{Name: e.Name, Type: "struct"}
 	switch annotation(e).(type) {
 	case *format.MapType:
 		c.Type = "map"
 	case *format.ListType:
 		c.Type = "list of struct"
 	}
-	if len(c.leaves) == 0 {
-		return c, nil
-	}
-	switch first := &c.leaves[0]; {
-	case c.isSpark():
-		c.Kind, c.Type = tabular.List, "vector of Spark"
-	case len(c.leaves) > 1:
-	case first.lists > 0 && first.depth <= 2*first.lists: // at most column.list.element for each list
-		c.Type = strings.Repeat("list of ", first.lists) + first.Type
-		if first.Kind == tabular.Number && first.lists == 1 {
+	switch {
+	case s.leaves != before+1:
+	case l.lists > 0 && l.depth <= 2*l.lists: // at most column.list.element for each list
+		c.Type = strings.Repeat("list of ", l.lists) + l.Type
+		if l.Kind == tabular.Number && l.lists == 1 {
 			c.Kind = tabular.List
 		}
-	case first.depth == 0:
-		first.classify(classes[c.Name])
-		first.Name = c.Name
-		c.Column = first.Column
+	case l.depth == 0:
+		l.classify(classes[e.Name])
+		c.Type, c.Kind = l.Type, l.Kind
 	}
-	return c, nil
+	l.Column = c
+	return l, nil
 }
 
-// isSpark reports whether the column has vectors of Spark.
-func (c column) isSpark() bool {
-	if len(c.leaves) != len(sparkFields) {
-		return false
-	}
-	for i, l := range c.leaves {
-		if l.field != sparkFields[i] || l.Kind != tabular.Number || l.lists != i/2 {
-			return false
-		}
-	}
-	return true
-}
-
-// walk parses an element of a column and its children. It appends the leaves to c.
-func (s *schema) walk(c *column, l leaf) error {
+// walk parses an element below l and its children. It sets *last to the last leaf.
+func (s *schema) walk(l leaf, last *leaf) error {
 	if len(s.elements) == 0 || l.depth > maxNested {
 		return errSchema
 	}
 	e := s.elements[0]
 	s.elements = s.elements[1:]
-	if l.depth == 1 {
-		l.field = e.Name
-	}
 	switch e.RepetitionType.V {
 	case format.Optional:
 		l.defined++
@@ -109,13 +82,12 @@ func (s *schema) walk(c *column, l leaf) error {
 		l.index = s.leaves
 		s.leaves++
 		l.setType(e)
-		l.Name = c.Name
-		c.leaves = append(c.leaves, l)
+		*last = l
 		return nil
 	}
 	l.depth++
 	for range e.NumChildren.V {
-		if err := s.walk(c, l); err != nil {
+		if err := s.walk(l, last); err != nil {
 			return err
 		}
 	}

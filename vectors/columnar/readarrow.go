@@ -1,6 +1,7 @@
 package columnar
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -47,7 +48,7 @@ func init() {
 // An arrowColumn is a column of the table, with the type of its values, or of the elements of its lists.
 type arrowColumn struct {
 	values
-	elements []values // of lists, or the fields of Spark's vectors
+	element values // of lists
 }
 
 // arrowColumns returns the columns of a schema.
@@ -71,8 +72,8 @@ const uuid = "uuid"
 
 // arrowType returns a column of a type, without a name.
 func arrowType(t arrow.DataType) arrowColumn {
-	column := func(name string, k tabular.Kind, elements ...values) arrowColumn {
-		return arrowColumn{values{Column: tabular.Column{Type: name, Kind: k}}, elements}
+	column := func(name string, k tabular.Kind) arrowColumn {
+		return arrowColumn{values: values{Column: tabular.Column{Type: name, Kind: k}}}
 	}
 	size := 0
 	if t, ok := t.(arrow.FixedWidthDataType); ok {
@@ -88,18 +89,16 @@ func arrowType(t arrow.DataType) arrowColumn {
 	case arrow.ExtensionType:
 		return arrowType(t.StorageType())
 	case *arrow.StructType:
-		if fields := sparkElements(t); fields != nil {
-			return column("vector of Spark", tabular.List, fields...)
-		}
 		return column("struct", tabular.Other)
 	case *arrow.MapType:
 		return column("map", tabular.Other)
 	case arrow.ListLikeType:
 		e := arrowType(t.Elem())
+		c := column("list of "+e.Type, tabular.Other)
 		if e.Kind == tabular.Number {
-			return column("list of "+e.Type, tabular.List, e.values)
+			c.Kind, c.element = tabular.List, e.values
 		}
-		return column("list of "+e.Type, tabular.Other)
+		return c
 	case arrow.DecimalType:
 		scale := int(min(maxScale, max(-maxScale, t.GetScale())))
 		return arrowColumn{values: decimals(size, scale, littleEndian)}
@@ -131,36 +130,13 @@ func arrowType(t arrow.DataType) arrowColumn {
 	return column(t.Name(), tabular.Other)
 }
 
-// sparkElements returns the types of the fields of Spark's vectors, or nil for other structs.
-func sparkElements(t *arrow.StructType) (elements []values) {
-	if t.NumFields() != len(sparkFields) {
-		return nil
-	}
-	for i, f := range t.Fields() {
-		e := arrowType(f.Type)
-		want := tabular.Number
-		if i >= 2 {
-			want = tabular.List
-		}
-		if f.Name != sparkFields[i] || e.Kind != want {
-			return nil
-		}
-		if i >= 2 {
-			e.values = e.elements[0]
-		}
-		elements = append(elements, e.values)
-	}
-	return elements
-}
-
 // arrowRows is a [table] of Arrow. It stores a record batch.
 type arrowRows struct {
 	messages func() (ipc.MessageReader, error)
 	r        *ipc.Reader
 	columns  []arrowColumn
-	batch    arrow.RecordBatch // nil after the last one
-	first    bool              // batch is the first one, which open reads
-	at       int               // current row in the batch
+	batch    arrow.RecordBatch
+	at       int // current row in the batch
 }
 
 func (a *arrowRows) open() (columns []tabular.Column, codes bool, err error) {
@@ -172,83 +148,38 @@ func (a *arrowRows) open() (columns []tabular.Column, codes bool, err error) {
 		return nil, false, err
 	}
 	a.columns = arrowColumns(a.r.Schema())
-	if err := a.nextBatch(); err != nil {
-		return nil, false, err
-	}
-	a.first = true
-	for i, c := range a.columns {
-		if c.Kind == tabular.Bytes && a.isText(i) {
-			c.Kind = tabular.Text
-		}
+	for _, c := range a.columns {
 		columns = append(columns, c.Column)
 	}
 	return columns, a.r.Schema().Metadata().FindKey(dimensions) >= 0, nil
 }
 
-// nextBatch reads the next record batch.
-func (a *arrowRows) nextBatch() error {
-	a.batch, a.at = nil, 0
-	if !a.r.Next() {
-		return a.r.Err()
-	}
-	a.batch = a.r.RecordBatch()
-	for i, c := range a.batch.Columns() {
-		if int64(c.Len()) != a.batch.NumRows() {
-			return fmt.Errorf("column %.60q has the wrong number of rows (got %d, want %d)", a.columns[i].Name, c.Len(), a.batch.NumRows())
-		}
-	}
-	return nil
-}
-
 func (a *arrowRows) nextGroup(*tabular.Layout) (rows int64, err error) {
-	if !a.first {
-		if err := a.nextBatch(); err != nil {
-			return 0, err
+	if !a.r.Next() {
+		return 0, cmp.Or(a.r.Err(), io.EOF)
+	}
+	a.batch, a.at = a.r.RecordBatch(), 0
+	rows = a.batch.NumRows()
+	for i, c := range a.batch.Columns() {
+		if int64(c.Len()) != rows {
+			return 0, fmt.Errorf("column %.60q has the wrong number of rows (got %d, want %d)", a.columns[i].Name, c.Len(), rows)
 		}
 	}
-	a.first = false
-	if a.batch == nil {
-		return 0, io.EOF
-	}
-	return a.batch.NumRows(), nil
-}
-
-// isText reports whether the first values of a column of bytes are texts in UTF-8.
-func (a *arrowRows) isText(column int) bool {
-	const sample = 256
-	for i, found := 0, 0; a.batch != nil && i < int(a.batch.NumRows()) && found < sample; i++ {
-		s, ok := a.textAt(column, i)
-		if !isText(s) {
-			return false
-		}
-		if ok {
-			found++
-		}
-	}
-	return true
+	return rows, nil
 }
 
 func (a *arrowRows) text(column int) (s string, ok bool, err error) {
-	s, ok = a.textAt(column, a.at)
-	return s, ok, nil
-}
-
-// textAt returns row i of a column as a string. ok is false for null.
-func (a *arrowRows) textAt(column, i int) (s string, ok bool) {
-	values := storage(a.batch.Column(column))
+	values, i := storage(a.batch.Column(column)), a.at
 	if d, ok := values.(*array.Dictionary); ok && !d.IsNull(i) {
 		values, i = storage(d.Dictionary()), d.GetValueIndex(i)
 	}
 	if values.IsNull(i) {
-		return "", false
+		return "", false, nil
 	}
 	if c := a.columns[column]; c.print != nil {
-		return c.print(raw(values, i, i+1, c.size)), true
+		return c.print(raw(values, i, i+1, c.size)), true, nil
 	}
-	if bytes, ok := values.(interface{ Value(int) []byte }); ok {
-		return string(bytes.Value(i)), true
-	}
-	return strings.Clone(values.ValueStr(i)), true // a copy outside the memory of the batch
+	return strings.Clone(values.ValueStr(i)), true, nil // a copy outside the memory of the batch
 }
 
 // raw returns values lo to hi−1 of an array of numbers, of size bytes each. It panics if the array is shorter.
@@ -278,7 +209,7 @@ func (a *arrowRows) vector(l *tabular.Layout, to []float32) (numbers []float32, 
 		c, data := &a.columns[column], storage(a.batch.Column(column))
 		switch c.Kind {
 		case tabular.List:
-			to, malformed = c.appendVector(to, data, i)
+			to, malformed = c.appendList(to, data, i)
 		case tabular.Number:
 			if to = c.appendNumbers(to, data, i, i+1); malformed == nil && data.IsNull(i) {
 				malformed = tabular.ValueError(c.Column, -1, "null (want a number)")
@@ -288,40 +219,15 @@ func (a *arrowRows) vector(l *tabular.Layout, to []float32) (numbers []float32, 
 	return to, malformed, nil
 }
 
-// appendVector appends row i of a column of lists or of Spark's vectors. It returns the reason if the vector is malformed.
-func (c *arrowColumn) appendVector(to []float32, data arrow.Array, i int) ([]float32, error) {
-	if data.IsNull(i) {
-		return to, tabular.ValueError(c.Column, -1, "null (want a list)")
-	}
-	switch data := data.(type) {
-	case array.ListLike:
-		return c.appendList(to, &c.elements[0], data, i)
-	case *array.Struct:
-		values, err := c.appendList(nil, &c.elements[3], data.Field(3), i)
-		if err != nil {
-			return to, err
-		}
-		var indices []float32
-		if !data.Field(2).IsNull(i) {
-			if indices, err = c.appendList(nil, &c.elements[2], data.Field(2), i); err != nil {
-				return to, err
-			}
-		}
-		kind, size := c.elements[0].appendNumbers(nil, data.Field(0), i, i+1), c.elements[1].appendNumbers(nil, data.Field(1), i, i+1)
-		return appendSpark(to, c.Column, kind[0], size[0], indices, values)
-	}
-	panic(fmt.Sprintf("vectors of type %v", data.DataType()))
-}
-
-// appendList appends row i of a column of lists. It returns an error if a number is null.
-func (c *arrowColumn) appendList(to []float32, element *values, column arrow.Array, i int) ([]float32, error) {
+// appendList appends row i of a column of lists. It returns the reason if the vector is malformed.
+func (c *arrowColumn) appendList(to []float32, column arrow.Array, i int) ([]float32, error) {
 	if column.IsNull(i) {
 		return to, tabular.ValueError(c.Column, -1, "null (want a list)")
 	}
 	lists := column.(array.ListLike)
 	start, end := lists.ValueOffsets(i)
 	lo, hi, numbers := int(start), int(end), storage(lists.ListValues())
-	to = element.appendNumbers(to, numbers, lo, hi)
+	to = c.element.appendNumbers(to, numbers, lo, hi)
 	for i := lo; i < hi && numbers.NullN() != 0; i++ {
 		if numbers.IsNull(i) {
 			return to, tabular.ValueError(c.Column, i-lo, "null (want a number)")

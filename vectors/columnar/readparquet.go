@@ -1,7 +1,6 @@
 package columnar
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 
@@ -14,7 +13,7 @@ type parquetRows struct {
 	size    int64 // size of the file in bytes
 	opened  int64 // bytes of the chunks opened so far
 	footer  *fileMetaData
-	columns []column
+	columns []leaf
 	group   int                    // number of opened row groups
 	texts   map[int]*chunk[string] // by column
 	numbers []*chunk[float32]      // columns of the vectors
@@ -63,38 +62,7 @@ func (p *parquetRows) readColumns() (err error) {
 	if rows != p.footer.NumRows {
 		return fmt.Errorf("the row groups have the wrong number of rows (got %d, want %d)", rows, p.footer.NumRows)
 	}
-	left := p.size
-	for i := range p.columns {
-		if c := &p.columns[i]; c.Kind == tabular.Bytes && p.isText(c.leaves[0], &left) {
-			c.Kind = tabular.Text
-		}
-	}
 	return nil
-}
-
-// isText reports whether the first values of a column of bytes are texts in UTF-8. Such columns must have at most *left
-// bytes, so that they can't share pages that take long to decompress.
-func (p *parquetRows) isText(l leaf, left *int64) bool {
-	const sample = 1 << 16
-	slots, found := 0, false
-	for _, g := range p.footer.RowGroups {
-		if *left -= max(0, g.Columns[l.index].MetaData.TotalCompressedSize); *left < 0 {
-			return false
-		}
-		c, err := openChunk(p.file, p.size, g.Columns, l, decodeText)
-		for ; err == nil && !c.ended && slots < sample && !found; err = c.advance(len(c.values)) {
-			for i, d := range c.definitions {
-				if found = found || d == c.defined; d == c.defined && !isText(c.values[i]) {
-					return false
-				}
-			}
-			slots += len(c.values)
-		}
-		if err != nil || slots >= sample || found {
-			return err == nil // the rows return the error
-		}
-	}
-	return true
 }
 
 func (p *parquetRows) nextGroup(l *tabular.Layout) (rows int64, err error) {
@@ -118,30 +86,26 @@ func (p *parquetRows) nextGroup(l *tabular.Layout) (rows int64, err error) {
 	}
 	p.numbers, p.texts = p.numbers[:0], make(map[int]*chunk[string])
 	for _, i := range l.Used() {
-		for _, leaf := range p.columns[i].leaves {
-			n := group.Columns[leaf.index].MetaData.TotalCompressedSize
-			if n < 0 || n > p.size-p.opened {
-				return 0, fmt.Errorf("column %.60q is larger than the rest of the file (got %d bytes, want at most %d)", leaf.Name, n, p.size-p.opened)
-			}
-			p.opened += n
+		n := group.Columns[p.columns[i].index].MetaData.TotalCompressedSize
+		if n < 0 || n > p.size-p.opened {
+			return 0, fmt.Errorf("column %.60q is larger than the rest of the file (got %d bytes, want at most %d)", p.columns[i].Name, n, p.size-p.opened)
 		}
+		p.opened += n
 	}
 	for _, i := range l.Strings {
-		if p.texts[i], err = openChunk(p.file, p.size, group.Columns, p.columns[i].leaves[0], decodeText); err != nil {
+		if p.texts[i], err = openChunk(p.file, p.size, group.Columns, p.columns[i], decodeText); err != nil {
 			return 0, err
 		}
 	}
 	for _, i := range l.Vectors {
-		for _, leaf := range p.columns[i].leaves {
-			if p.columns[i].Kind == tabular.Text { // opened above
-				continue
-			}
-			c, err := openChunk(p.file, p.size, group.Columns, leaf, decodeNumbers)
-			if err != nil {
-				return 0, err
-			}
-			p.numbers = append(p.numbers, c)
+		if p.columns[i].Kind == tabular.Text { // opened above
+			continue
 		}
+		c, err := openChunk(p.file, p.size, group.Columns, p.columns[i], decodeNumbers)
+		if err != nil {
+			return 0, err
+		}
+		p.numbers = append(p.numbers, c)
 	}
 	return group.NumRows, nil
 }
@@ -158,30 +122,12 @@ func (p *parquetRows) text(column int) (s string, ok bool, err error) {
 }
 
 func (p *parquetRows) vector(l *tabular.Layout, to []float32) (numbers []float32, malformed, err error) {
-	if l.IsList() && p.columns[l.Vectors[0]].isSpark() {
-		return p.appendSpark(to)
-	}
 	for _, c := range p.numbers {
 		if to, err = appendRow(to, c, &malformed); err != nil {
 			break
 		}
 	}
 	return to, malformed, err
-}
-
-// appendSpark appends the vector of Spark in the current row, or returns the reason if it is malformed.
-func (p *parquetRows) appendSpark(to []float32) (numbers []float32, malformed, err error) {
-	var parts [4][]float32
-	var reasons [4]error
-	for i, c := range p.numbers {
-		if parts[i], err = appendRow(nil, c, &reasons[i]); err != nil {
-			return to, nil, err
-		}
-	}
-	if malformed = cmp.Or(reasons[3], reasons[0]); malformed == nil {
-		to, malformed = appendSpark(to, p.numbers[0].Column, parts[0][0], parts[1][0], parts[2], parts[3])
-	}
-	return to, malformed, nil
 }
 
 // appendRow appends the numbers of a chunk in the current row: one number, or a list. If a number is invalid and

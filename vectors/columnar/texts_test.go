@@ -113,14 +113,8 @@ func TestReadTextsRefuses(t *testing.T) {
 		{"repeated", `row 3: a previous row has the same id, "1"`, vectors.ReadOptions{}},
 		{"noid", `row 2: the id is empty`, vectors.ReadOptions{}},
 		{"badid", `row 1: invalid id "x\ty": the word contains a tab, a line break or a NUL`, vectors.ReadOptions{}},
-		{"badid", `column "text" can't have two roles, such as ids and texts`, vectors.ReadOptions{TextColumn: "text", IDColumn: "text"}},
-		{"badid", `column "text" can't have two roles, such as ids and texts`, vectors.ReadOptions{IDColumn: "text", TextColumn: "text"}},
 		{"novector", `row 2: column "v" is null (want a list)`, vectors.ReadOptions{}},
-		{"texts", `has no column "txt" (columns: 9, such as ["doc_id" "text" "label" "seen" "score"])`, vectors.ReadOptions{TextColumn: "txt"}},
-		{"texts", `column "embedding" can't have the text: its type is list of float32; name another column`, vectors.ReadOptions{TextColumn: "embedding"}},
-		{"words", `column "last" can't have the ids, because rows are words`, vectors.ReadOptions{IDColumn: "last", Rows: vectors.KindWords}},
 		{"texts", `row 2: a previous row has the same id, "1970-01-01T00:00:01"`, vectors.ReadOptions{IDColumn: "when"}},
-		{"texts", `column "seen" can't be the vectors: its type is bool (want lists of numbers); store lists of numbers, or name the columns to read`, vectors.ReadOptions{VectorColumns: "seen"}},
 		{"texts", `row 1: word "first\nsecond line": the word contains a tab, a line break or a NUL`, vectors.ReadOptions{Rows: vectors.KindWords}},
 	} {
 		for _, name := range both(tt.name) {

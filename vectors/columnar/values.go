@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"overcomplete/internal/float32s"
 	"overcomplete/vectors/internal/tabular"
@@ -192,9 +191,6 @@ func formatUUID(b []byte) string {
 // huggingFace is the key of the metadata of Hugging Face datasets.
 const huggingFace = "huggingface"
 
-// isText reports whether a value of a column of bytes is a text in UTF-8.
-func isText(value string) bool { return utf8.ValidString(value) && !strings.Contains(value, "\x00") }
-
 // classNames returns the names of the classes of each column, by the metadata that Hugging Face datasets writes.
 func classNames(metadata string) map[string][]string {
 	var m struct {
@@ -222,28 +218,4 @@ func className(names []string, number string) string {
 		return names[i]
 	}
 	return number
-}
-
-// Fields of Spark's vectors, in its order: 1 for a dense vector and 0 for a sparse one, the length and indices
-// of a sparse one, and the values.
-var sparkFields = []string{"type", "size", "indices", "values"}
-
-// appendSpark appends a vector of Spark.
-func appendSpark(to []float32, c tabular.Column, kind, size float32, indices, values []float32) ([]float32, error) {
-	if kind == 1 {
-		return append(to, values...), nil
-	}
-	valid := kind == 0 && size >= 0 && size <= tabular.MaxDim && len(indices) == len(values)
-	for _, k := range indices {
-		valid = valid && k >= 0 && k < size
-	}
-	if !valid {
-		return to, tabular.ValueError(c, -1, "an invalid vector of Spark (want a dense one of type 1, or a sparse one of type 0)")
-	}
-	start := len(to)
-	to = append(to, make([]float32, int(size))...)
-	for i, k := range indices {
-		to[start+int(k)] = values[i]
-	}
-	return to, nil
 }

@@ -20,7 +20,7 @@ const (
 	Scalar             // values that strings can represent, such as dates, but not numbers
 	Number             // numbers, also decimals
 	List               // lists of numbers, or another representation of vectors
-	Bytes              // bytes that aren't UTF-8
+	Bytes              // bytes, which may be texts or numbers
 )
 
 // A Column is a column of a table.
@@ -267,7 +267,11 @@ type search struct {
 func (s search) find(taken []int) (int, error) {
 	check := func(i int) (int, error) {
 		if c := s.columns[i]; !slices.Contains(s.kinds, c.Kind) {
-			return -1, optionError(s.option, "column %.60q can't have the %s: its type is %s; name another column", c.Name, s.content, c.Type)
+			advice := "name another column"
+			if c.Kind == Bytes {
+				advice = "make strings of them, or " + advice
+			}
+			return -1, optionError(s.option, "column %.60q can't have the %s: its type is %s; %s", c.Name, s.content, c.Type, advice)
 		}
 		return i, nil
 	}

@@ -3,11 +3,8 @@ package tabular
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
-
-	"overcomplete/testonly"
 )
 
 // parseColumns parses columns in the form "name:kind", where the kind is the first letter of its name.
@@ -61,10 +58,10 @@ func TestChoose(t *testing.T) {
 		{"text:t words:n v:l", Options{}, "text - [v] [words]"},
 		{"title:t words:n v:l", Options{}, "title - [v] [words]"},
 		{"text:t content:o v:l", Options{}, "text - [v] []"},
-		{"label:t text:b v:l", Options{}, `TextColumn: column "text" can't have the text: its type is type b; name another column`},
+		{"label:t text:b v:l", Options{}, `TextColumn: column "text" can't have the text: its type is type b; make strings of them, or name another column`},
 		{"label:t text:o v:l", Options{}, `TextColumn: column "text" can't have the text: its type is type o; name another column`},
 		{"label:t text:o v:l", Options{TextColumn: "label"}, "label - [v] []"},
-		{"text:t id:b v:l", Options{}, `IDColumn: column "id" can't have the ids: its type is type b; name another column`},
+		{"text:t id:b v:l", Options{}, `IDColumn: column "id" can't have the ids: its type is type b; make strings of them, or name another column`},
 		{"text:t id:b v:l", Options{IDColumn: "none"}, "text - [v] []"},
 		{"text:t id:s day:s v:l", Options{}, "text id [v] [day]"},
 		{"text:t id:n v:l", Options{IDColumn: "none"}, "text - [v] [id]"},
@@ -103,27 +100,5 @@ func TestChoose(t *testing.T) {
 		if got != tt.want {
 			t.Errorf("%s, %+v:\n%s, want\n%s", tt.columns, tt.o, got, tt.want)
 		}
-	}
-}
-
-// Each column that isn't read is in a warning, with its type.
-func TestDescribe(t *testing.T) {
-	l, err := Choose(parseColumns(t, "id:n text:t embedding:l image:o tags:l day:s __index_level_0__:n"), Options{})
-	testonly.Must(t, err)
-	columns, warnings := l.Describe(true)
-	if columns != `texts of column "text", ids of "id", with ["day"]` || !slices.Equal(warnings, []string{`columns not read: "image" (type o), "tags" (type l)`}) {
-		t.Errorf("%s, %q", columns, warnings)
-	}
-	wide, err := Choose(parseColumns(t, "text:t q2:n q1:n q3:n"), Options{})
-	testonly.Must(t, err)
-	if text, _ := wide.Describe(true); text != `texts of column "text", vectors of "q1" to "q3"` {
-		t.Error(text)
-	}
-	if word, _ := wide.Describe(false); word != `vectors of "q1" to "q3"` {
-		t.Error(word)
-	}
-	columns, warnings = l.Describe(false)
-	if columns != "" || !slices.Equal(warnings, []string{`columns not read: "id" (type n), "image" (type o), "tags" (type l), "day" (type s)`}) {
-		t.Errorf("%s, %q", columns, warnings)
 	}
 }
