@@ -52,7 +52,7 @@ const (
 //
 // The other words of the label maximise
 //
-//	(κ′ − 0.9·κ_l) · √(t_w / t_g) · (1 + NPMI)⁵
+//	(κ′ − 0.9·κ_l) · √(t_w / t_g) · (1 + NPMI)⁶
 //
 // κ′ is the κ of "the text contains the word or an earlier word of the label", and κ_l the κ of "the text contains an
 // earlier word of the label". NPMI is the mean normalised pointwise mutual information of the word and each earlier word
@@ -440,7 +440,7 @@ func (c *counter) chooseLabel(t *text.Terms, p *text.Postings, group []int32, ca
 			value := w.score
 			if d.label > 0 {
 				gain := kappaOf(both+more, inside, with+all, total) - labelWeight*kappa
-				value = gain * w.tight * math.Pow(1+w.cohesion/float64(d.label), 5)
+				value = gain * w.tight * math.Pow(1+w.cohesion/float64(d.label), 6)
 			}
 			value *= min(1, (both+more)/(minReach*inside))
 			if value > bestValue && w.score >= minLabelScore*candidates[0].score && !sharesWord(t.Words[w.id], d.words) {
