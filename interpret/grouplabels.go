@@ -29,7 +29,7 @@ const (
 	// labels could have add most; with 0, words that resemble the label's.
 	labelWeight = 0.9
 
-	// If less than minReach of a group's texts contain a word of the label, values of words are lowered in proportion.
+	// If less than minReach of a group's texts contain a word of the label, values of words are lowered.
 	minReach = 0.15
 )
 
@@ -52,12 +52,13 @@ const (
 //
 // The other words of the label maximise
 //
-//	(κ′ − 0.9·κ_l) · √(t_w / t_g) · (1 + NPMI)⁵
+//	(κ′ − 0.9·κ_l) · √(t_w / t_g) · (1 + NPMI)⁶
 //
 // κ′ is the κ of "the text contains the word or an earlier word of the label", and κ_l the κ of "the text contains an
 // earlier word of the label". NPMI is the mean normalised pointwise mutual information of the word and each earlier word
-// (Bouma 2009). The words of a label thus cover most texts of the group, and occur together. The values of both formulas
-// are lowered in proportion while less than 15 % of the group's texts contain a word of the label.
+// (Bouma 2009). The words of a label thus cover most texts of the group, and occur together. If only a
+// share r < 0.15 of the group's texts contains a word of the label with the new word, the first formula is multiplied by
+// r/0.15, and the second by (r/0.15)⁸.
 //
 // A phrase of words that are often adjacent, such as "hard drive", replaces its words if its score is at least 0.9 times
 // the lower of their scores and at least 0.5 times the higher. The label of a group without words is the beginning of a
@@ -437,12 +438,12 @@ func (c *counter) chooseLabel(t *text.Terms, p *text.Postings, group []int32, ca
 		best, bestValue := -1, 0.0
 		for i, w := range candidates {
 			more, all := c.countNew(p.With(w.id))
-			value := w.score
+			reach := min(1, (both+more)/(minReach*inside))
+			value := w.score * reach
 			if d.label > 0 {
 				gain := kappaOf(both+more, inside, with+all, total) - labelWeight*kappa
-				value = gain * w.tight * math.Pow(1+w.cohesion/float64(d.label), 5)
+				value = gain * w.tight * math.Pow(1+w.cohesion/float64(d.label), 6) * math.Pow(reach, 8)
 			}
-			value *= min(1, (both+more)/(minReach*inside))
 			if value > bestValue && w.score >= minLabelScore*candidates[0].score && !sharesWord(t.Words[w.id], d.words) {
 				best, bestValue = i, value
 			}

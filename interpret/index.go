@@ -24,7 +24,6 @@ import (
 	"context"
 	"iter"
 	"math"
-	"slices"
 	"strings"
 	"sync"
 
@@ -267,7 +266,7 @@ func (x *Index) Variances() []float64 {
 // author's own words. Excerpt also reports whether the sentence is in the author's own words and contains a given word.
 // If no words are given, any sentence in the author's own words counts.
 func (x *Index) Excerpt(row int, words []string, length int) (excerpt string, telling bool) {
-	return x.sample().lines().Excerpt(x.Codes.Texts.Text[row], slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "" }), length)
+	return x.sample().lines().Excerpt(x.Codes.Texts.Text[row], words, length)
 }
 
 // Snippet returns the sentences of a row's text that contain the most words of a query, on one line of up to length

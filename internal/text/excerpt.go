@@ -398,10 +398,11 @@ func (f finder) window(line string, n int) string {
 	return mark + Truncate(strings.ToValidUTF8(line[start:], ""), n-utf8.RuneCountInString(mark))
 }
 
-// Truncate shortens a text to n characters, and to whole words if that costs at most a quarter. An ellipsis replaces the rest.
+// Truncate shortens a text to n characters, at least one, and to whole words if that costs at most a quarter. An ellipsis
+// replaces the rest.
 func Truncate(text string, n int) string {
 	runes := []rune(text)
-	if len(runes) <= n {
+	if n = max(n, 1); len(runes) <= n {
 		return text
 	}
 	shown := string(runes[:n-1])

@@ -75,6 +75,9 @@ func TestExcerptOfOwnWords(t *testing.T) {
 			t.Errorf("%q: %q, want %q; telling: %v", texts[i], got, want, telling)
 		}
 	}
+	if got, _ := s.Excerpt(texts[0], nil, 0); got != "…" {
+		t.Errorf("%q in 0 characters", got)
+	}
 	if got, telling := s.Excerpt(" \n", nil, 80); got != "" || telling {
 		t.Errorf("%q of an empty text", got)
 	}

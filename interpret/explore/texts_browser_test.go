@@ -117,7 +117,7 @@ func TestBrowserSearchOfExport(t *testing.T) {
 		for range 5 + rng.IntN(40) {
 			text = append(text, words[int(float64(len(words))*math.Pow(rng.Float64(), 1.5))])
 		}
-		m.Codes.Texts.Text[i] = strings.Join(text, []string{" ", ", ", "\n"}[i%3])
+		m.Codes.Texts.Text[i] = strings.Join(text, []string{" ", ", ", "\n>> "}[i%3])
 	}
 	x := newExplorer(t, m, "texts")
 	queries := []string{"play", "pla", "playfu bus", "of the player", "the of", "本語", "語学 buses", "don’t BUSES zebra", "naïve été", "👍🏽 👩‍👧", "of", "zebra", "players the the bus player of", "!!"}
@@ -132,6 +132,9 @@ func TestBrowserSearchOfExport(t *testing.T) {
 		if got != want[i] {
 			t.Errorf("%q: %s\nwant %s", queries[i], got, want[i])
 		}
+	}
+	if got := evaluate[string](b, `ask("query", "query", "play").then(({ texts }) => Object.values(texts).join())`); strings.Contains(got, ">") {
+		t.Errorf("excerpts with marks of quotation: %s", got)
 	}
 	texts := []string{"It's 3.5 O'Neill's, rock'n'roll! don’t 'quote' dogs' ''", "naïve e\u0301te\u0301 مَرحبا می\u200cخواهم", "日本語 と ロー 犬 and 猫が好き2 กินข้าว", "<b>x</b>\x1b[31m → _ wow👍🏽🙂🙂! 👩‍👧ok"}
 	for i, got := range evaluate[[]string](b, `%s.map((text) => tokenize(text).join("|"))`, quoteAll(texts)) {

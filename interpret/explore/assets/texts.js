@@ -99,7 +99,7 @@ function searchBodies(query) {
   };
   return { kind: "search", words: best.map((hit) => ids[hit.i]), total: all.length, matched, unknown, of: best.map(of),
     topics: [...counts].map(([topic, texts]) => ({ topic, texts })).sort((a, b) => b.texts - a.texts),
-    texts: Object.fromEntries(best.map((hit) => [ids[hit.i], around(bodies.get(ids[hit.i]).replace(/\s+/g, " "))])) };
+    texts: Object.fromEntries(best.map((hit) => [ids[hit.i], around(bodies.get(ids[hit.i]).replace(/(?:^|\s)[\s>|＞]*/g, " ").trim())])) };
 }
 
 /** textItem shows a text in a list: an excerpt with highlighted words, as a link to the page of the text, and more content. */

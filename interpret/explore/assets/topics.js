@@ -132,7 +132,7 @@ function topicsList(t) {
   function unfolding(topic) {
     const within = h("ol", { class: "topics" });
     const details = h("details", { open: openTopics.has(topic.id), ontoggle: unfold },
-      h("summary", {}, `${plural(topic.children.length, "subtopic")}: `, topic.children.map((sub, i) => [i > 0 && " · ", h("bdi", {}, topicName(sub))])), within);
+      h("summary", {}, `${plural(topic.children.length, "subtopic")}: `, topic.children.map((sub, i) => [i > 0 && "\u00a0· ", h("bdi", {}, topicName(sub))])), within);
     function unfold() {
       openTopics[details.open ? "add" : "delete"](topic.id);
       if (details.open && within.children.length === 0) within.append(...topic.children.map(item));
