@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"cmp"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -100,7 +99,7 @@ unless --signed is given.`,
 				queries = newQueries()
 			}
 			warnOf(cmd.ErrOrStderr(), &source)
-			return cmp.Or(writeQueries(cmd, queries), source.Hash())
+			return writeQueries(cmd, queries)
 		},
 	}
 	flags := cmd.Flags()

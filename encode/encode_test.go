@@ -333,7 +333,7 @@ func saveStream(t *testing.T, dir string, d *vectors.Dense, shard *model.Shard) 
 	}
 	e := s.Encoding()
 	e.Input = model.Input{Name: "in.npy", SHA256: "1", WordsSHA256: "2"}
-	info, err := w.Commit(t.Context(), e, nil)
+	info, err := w.Commit(t.Context(), e)
 	testonly.Must(t, err)
 	return info
 }

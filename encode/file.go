@@ -85,8 +85,9 @@ func FileTo(ctx context.Context, m *model.Model, paths []string, to *modeldir.Ta
 			return info, source, err
 		}
 	}
+	encoding.Input = model.NewInput(source)
 	go closeDevice() // closing a GPU takes as long as the commit
-	info, err = w.Commit(ctx, encoding, source)
+	info, err = w.Commit(ctx, encoding)
 	return info, source, err
 }
 

@@ -58,7 +58,7 @@ func Merge(ctx context.Context, dir string, force bool, dirs ...string) (info mo
 	}
 	e := *m.Info.Encoding
 	t.report(&e)
-	return w.Commit(ctx, e, nil)
+	return w.Commit(ctx, e)
 }
 
 // shard is a model of some blocks of an input.

@@ -310,12 +310,7 @@ func (m *Model) writeDictionary(dir string, others ...func() error) error {
 			others = append(others, func() error { return atomicfile.WriteIn(dir, file.name, file.write) })
 		}
 	}
-	return together(others...)
-}
-
-// together calls functions that wait for the disk, all at once. It returns the first error in their order.
-func together(functions ...func() error) error {
-	errs := make([]error, len(functions))
-	parallel.With(make([]struct{}, len(functions)), len(functions), func(_ struct{}, i int) { errs[i] = functions[i]() })
+	errs := make([]error, len(others))
+	parallel.With(make([]struct{}, len(others)), len(others), func(_ struct{}, i int) { errs[i] = others[i]() })
 	return cmp.Or(errs...)
 }

@@ -30,7 +30,7 @@ func saveRows(ctx context.Context, dir string, m *Model) error {
 			return w.Abort(err)
 		}
 	}
-	_, err = w.Commit(ctx, *m.Info.Encoding, nil)
+	_, err = w.Commit(ctx, *m.Info.Encoding)
 	return w.Abort(err)
 }
 

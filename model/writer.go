@@ -86,52 +86,37 @@ func (w *Writer) create() error {
 }
 
 // Commit writes the model, whose codes e describes. Commit sets the number, the kind and the columns of rows, and
-// returns the Info of model.json. If source isn't nil, Commit waits for its hash and describes it in e.Input. If only the
-// renaming fails, the complete model is kept under a temporary name, which the error states. After any other failure
-// nothing is left.
-func (w *Writer) Commit(ctx context.Context, e Encoding, source *vectors.Source) (Info, error) {
+// returns the Info of model.json. If only the renaming fails, the complete model is kept under a temporary name,
+// which the error states. After any other failure nothing is left.
+func (w *Writer) Commit(ctx context.Context, e Encoding) (Info, error) {
+	e.Input.Rows, e.Input.Texts, e.Input.Dim, e.Columns = w.known.Input.Rows, w.known.Input.Texts, w.model.Dictionary.Dim, w.known.Columns
+	w.model.Info.Encoding = &e
 	if w.file == nil { // there are no rows
 		if err := w.create(); err != nil {
 			return Info{}, w.Abort(err)
 		}
 	}
-	var hashed error
-	err := together(w.finishRows, func() error { return w.finishCodes(ctx) }, func() error {
-		if source != nil {
-			hashed = source.Hash()
-			e.Input = NewInput(source)
-		}
-		return nil
-	})
-	e.Input.Rows, e.Input.Texts, e.Input.Dim, e.Columns = w.known.Input.Rows, w.known.Input.Texts, w.model.Dictionary.Dim, w.known.Columns
-	w.model.Info.Encoding = &e
-	if hashed == nil && err == nil {
-		if err = w.model.validateDictionary(); err == nil {
-			err = w.model.writeDictionary(w.dir)
-		}
-	}
-	if err != nil {
-		err = w.to.InFile(err)
-	}
-	if err := cmp.Or(hashed, err); err != nil {
-		return Info{}, w.Abort(err)
+	if err := w.finish(ctx); err != nil {
+		return Info{}, w.Abort(w.to.InFile(err))
 	}
 	w.dir = ""
 	return w.model.Info, w.to.Commit(modeldir.Checkpoint{})
 }
 
-// finishRows flushes words or texts to disk.
-func (w *Writer) finishRows() error {
-	return modeldir.InFile(w.known.Input.rowsFile(), cmp.Or(w.lines.Flush(), w.file.Sync(), w.file.Close()))
-}
-
-// finishCodes flushes the codes to disk.
-func (w *Writer) finishCodes(ctx context.Context) error {
-	err := w.codes.Finish(ctx)
-	if err == nil {
-		err = cmp.Or(w.codesFile.Sync(), w.codesFile.Close(), w.codes.Close())
+// finish writes the files of the model.
+func (w *Writer) finish(ctx context.Context) error {
+	if err := w.model.validateDictionary(); err != nil {
+		return err
 	}
-	return modeldir.InFile(modeldir.Codes, err)
+	return w.model.writeDictionary(w.dir, func() error {
+		return modeldir.InFile(w.known.Input.rowsFile(), cmp.Or(w.lines.Flush(), w.file.Sync(), w.file.Close()))
+	}, func() error {
+		err := w.codes.Finish(ctx)
+		if err == nil {
+			err = cmp.Or(w.codesFile.Sync(), w.codesFile.Close(), w.codes.Close())
+		}
+		return modeldir.InFile(modeldir.Codes, err)
+	})
 }
 
 // Abort removes the temporary files, unless Commit was called. It returns err, combined with the error of the

@@ -104,9 +104,6 @@ func (f *fit) resume() error {
 	if err != nil {
 		return checkpointError{err}
 	}
-	if err := f.identify(); err != nil {
-		return err
-	}
 	err = sameTraining(saved.Info.Training, f.model.Info.Training)
 	switch {
 	case err != nil:

@@ -28,7 +28,7 @@ type FileOptions struct {
 	Labels   []byte            // labels.json of the model; nil for none
 
 	// Ready, if not nil, is called before training with the source of the vectors, and with the Input
-	// and the complete Recipe of the training. They lack SHA256 if a second reading will encode the rows.
+	// and the complete Recipe of the training.
 	Ready func(source *vectors.Source, t model.Training)
 
 	// Encoded, if not nil, is called after the second reading has encoded n more rows.

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -105,7 +104,7 @@ func (f *fit) epoch(ctx context.Context) error {
 	training := &f.model.Info.Training
 	t := len(training.Epochs) + 1
 	sums, err := f.trainer.epoch(ctx, t, f.batch)
-	if err := cmp.Or(err, f.identify()); err != nil {
+	if err != nil {
 		return err
 	}
 	e, err := f.measure(t, sums)
@@ -178,16 +177,6 @@ func newFit(x *vectors.Dense, r model.Recipe, o Options) *fit {
 	}}
 	f.hashes = sync.OnceValue(f.hashRows)
 	return f
-}
-
-// identify completes the description of the input, whose last file is hashed meanwhile.
-func (f *fit) identify() (err error) {
-	if s := f.options.Source; s != nil {
-		err = s.Hash()
-		in, hashed := &f.model.Info.Training.Input, model.NewInput(s)
-		in.SHA256, in.Files, in.FileCount = hashed.SHA256, hashed.Files, hashed.FileCount
-	}
-	return err
 }
 
 // inputOf describes rows x of a source, which may be nil.

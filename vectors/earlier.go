@@ -1,10 +1,6 @@
 package vectors
 
 import (
-	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"os"
 
 	"overcomplete/internal/input"
@@ -13,7 +9,6 @@ import (
 // A reading records the files and the repeated names of a [Source], so that a second reading need not hash the files
 // and compare their names.
 type reading struct {
-	last     *storedFile          // the last file, until it is hashed
 	files    map[string]fileState // files of vectors and the word list, by path
 	repeated []int                // numbers, from 1, of the rows that repeat a word or id
 }
@@ -55,46 +50,11 @@ func (r *reader) findEarlier(members []input.Member) {
 }
 
 // sum returns the SHA-256 of a file, and records the file in the source.
-func (s *Source) sum(f *storedFile) (string, error) {
+func (r *reader) sum(f *storedFile) (string, error) {
 	sum, err := f.sum()
-	if s.reading.files == nil {
-		s.reading.files = map[string]fileState{}
+	if r.source.reading.files == nil {
+		r.source.reading.files = map[string]fileState{}
 	}
-	s.reading.files[f.path] = fileState{f.info, sum}
+	r.source.reading.files[f.file.Name()] = fileState{f.info, sum}
 	return sum, err
-}
-
-// Hash waits until the last file is hashed, which takes a second per GB or two, and completes SHA256 and Files. It returns
-// an error if the file has changed since it was opened. [Read] calls Hash, unless [ReadOptions].Keep leaves out rows.
-// The caller of [Stream] must call it.
-func (s *Source) Hash() error {
-	if s.reading.last == nil {
-		return nil
-	}
-	sum, err := s.hashLast()
-	if err != nil {
-		return err
-	}
-	if n := len(s.Files); n > 0 {
-		s.Files[n-1].SHA256 = sum
-	}
-	if s.SHA256 = sum; len(s.Files) > 1 {
-		all := sha256.New()
-		for _, f := range s.Files {
-			fmt.Fprintln(all, f.SHA256)
-		}
-		s.SHA256 = hex.EncodeToString(all.Sum(nil))
-	}
-	return nil
-}
-
-// hashLast waits until the last file is hashed, and closes it.
-func (s *Source) hashLast() (sum string, err error) {
-	last := s.reading.last
-	defer last.Close()
-	if sum, err = s.sum(last); err != nil {
-		return "", cmp.Or(last.ctx.Err(), inputError(last.path, err))
-	}
-	s.reading.last = nil
-	return sum, nil
 }

@@ -3,6 +3,8 @@ package vectors
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -34,12 +36,11 @@ type chunk struct {
 // stages: they are named, checked and compared with the previous rows.
 type reader struct {
 	options ReadOptions
-	file                    // the current file
-	schema  schema          // schema of the first file
-	source  Source          // description of the input so far
-	caller  context.Context // ends hashing, which outlasts reading
-	earlier reading         // earlier reading of the same, unchanged files; or empty
-	dim     int             // L, or 0 before it is known
+	file            // the current file
+	schema  schema  // schema of the first file
+	source  Source  // description of the input so far
+	earlier reading // earlier reading of the same, unchanged files; or empty
+	dim     int     // L, or 0 before it is known
 
 	list     *wordList // names the rows of all files, or nil
 	numbered bool      // rows are named by their numbers
@@ -131,27 +132,16 @@ func totalSize(members []input.Member) (size int64) {
 
 // readFile yields the rows of a file, up to the limit, and adds the file to the source.
 func (r *reader) readFile(ctx context.Context, yield func(*Dense, error) bool) error {
-	if n := len(r.source.Files); n > 0 {
-		sum, err := r.source.hashLast()
-		if err != nil {
-			return err
-		}
-		r.source.Files[n-1].SHA256 = sum
-	}
-	in, err := open(r.caller, r.Path, r.earlier.files[r.Path])
+	in, err := open(ctx, r.Path, r.earlier.files[r.Path])
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if r.source.reading.last != in {
-			in.Close()
-		}
-	}()
+	defer in.Close()
 	r.stored = in
 	kept := r.kept
 	if !r.full {
 		err := r.readRows(ctx, in, yield)
-		if err != errStopped {
+		if err != nil && err != errStopped {
 			err = cmp.Or(in.changed(), err) // a change explains err
 		}
 		if err != nil {
@@ -159,10 +149,9 @@ func (r *reader) readFile(ctx context.Context, yield func(*Dense, error) bool) e
 		}
 	}
 	r.done += max(0, in.size())
-	in.readRest()
-	r.source.Files = append(r.source.Files, File{Name: r.Name, Rows: r.kept - kept})
-	r.source.reading.last = in
-	return nil
+	sum, err := r.sum(in)
+	r.source.Files = append(r.source.Files, File{r.Name, sum, r.kept - kept})
+	return err
 }
 
 // readRows yields the rows of a file.
@@ -490,12 +479,7 @@ func (r *reader) endFile() error {
 }
 
 // finish completes the source. It returns an error if there are no rows, or more names than rows.
-func (r *reader) finish(paths []string, members []input.Member) (err error) {
-	defer func() {
-		if err != nil {
-			r.source.reading.last.Close()
-		}
-	}()
+func (r *reader) finish(paths []string, members []input.Member) error {
 	switch {
 	case r.kept == 0 && r.dropped.count > 0:
 		return fmt.Errorf("every row is malformed; the first one is %s", r.dropped.first[0])
@@ -515,6 +499,13 @@ func (r *reader) finish(paths []string, members []input.Member) (err error) {
 		s.Columns += fmt.Sprintf(", and %.60q of folders", r.columns[len(r.columns)-n:])
 	}
 	s.Warnings = append(s.Warnings, r.warnings()...)
+	if s.SHA256 = s.Files[0].SHA256; len(s.Files) > 1 {
+		all := sha256.New()
+		for _, f := range s.Files {
+			fmt.Fprintln(all, f.SHA256)
+		}
+		s.SHA256 = hex.EncodeToString(all.Sum(nil))
+	}
 	if len(paths) == 1 && paths[0] == members[0].Path {
 		s.Files = nil
 	}
@@ -526,7 +517,8 @@ func (r *reader) finish(paths []string, members []input.Member) (err error) {
 			return err
 		}
 	}
-	s.WordsSHA256, err = r.list.sum(s)
+	var err error
+	s.WordsSHA256, err = r.list.sum(r)
 	return err
 }
 

@@ -66,7 +66,7 @@ type ReadOptions struct {
 // Source describes an input of [Read] or [Stream].
 type Source struct {
 	Name     string   // base name of the file, folder or pattern, or "stdin"
-	SHA256   string   // of the file's bytes as stored, in hexadecimal; for several files, of a list of their SHA-256, one per line; see [Source.Hash]
+	SHA256   string   // of the file's bytes as stored, in hexadecimal; for several files, of a list of their SHA-256, one per line
 	Files    []File   // files of a folder, a pattern or several paths, in their order; nil for one file
 	Format   string   // such as "word2vec text"
 	Kind     Kind     // kind of the rows
@@ -193,15 +193,9 @@ func Read(ctx context.Context, paths []string, o ReadOptions) (*Dense, *Source, 
 		}
 	}
 	if err := c.join(); err != nil {
-		s.reading.last.Close()
 		return nil, nil, inputError(input.Name(paths...), err)
 	}
 	s.Warnings = append(s.Warnings, normWarnings(&c.rows)...)
-	if c.rows.Len() == s.Rows {
-		if err := s.Hash(); err != nil {
-			return nil, nil, err
-		}
-	}
 	return &c.rows, &s, nil
 }
 
@@ -211,7 +205,7 @@ func Read(ctx context.Context, paths []string, o ReadOptions) (*Dense, *Source, 
 // are compressed as a whole or from a pipe. It reads arrays and word2vec binary in blocks of 8,192 rows, or fewer if they
 // exceed 16 MiB, and holds up to five blocks. It holds a page per column of a Parquet file, a record batch of an Arrow
 // file, and three blocks of either, of up to 16 MiB of text. The caller may keep the rows. The iteration ends after the
-// first error. If it completes without one, Stream sets *source, which must not be nil; then call [Source.Hash].
+// first error. If it completes without one, Stream sets *source, which must not be nil.
 //
 // Unlike Read, Stream doesn't detect unusual norms. Unless o.Distinct is set, it detects repeated ids but
 // not repeated words, and a word with a row of zeros is malformed.
@@ -224,7 +218,6 @@ func (r *reader) stream(ctx context.Context, paths []string, source *Source) ite
 	return func(yield func(*Dense, error) bool) {
 		readCtx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		r.caller = ctx
 		err := r.read(readCtx, paths, yield)
 		switch {
 		case err == errStopped:

@@ -57,9 +57,6 @@ func ExampleStream() {
 		}
 		rows += d.Len()
 	}
-	if err := source.Hash(); err != nil { // the file has changed
-		log.Fatal(err)
-	}
 	fmt.Println(rows, "words of", source.Name)
 	// Output:
 	// [the a to] … have 50 numbers each

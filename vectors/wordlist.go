@@ -175,10 +175,10 @@ func (l *wordList) end() error {
 }
 
 // sum reads the file to its end and returns its SHA-256.
-func (l *wordList) sum(s *Source) (string, error) {
+func (l *wordList) sum(r *reader) (string, error) {
 	l.done = true
 	l.stop()
-	sum, err := s.sum(l.stored)
+	sum, err := r.sum(l.stored)
 	if err != nil {
 		err = inputError(l.file, err)
 	}
