@@ -17,7 +17,7 @@ func (f *inputFlags) registerInput(cmd *cobra.Command) {
 	flags.Var(count(&f.MaxRows, 0), "max-rows", "read only the first `n` rows (default all)")
 	flags.BoolVar(&f.SkipBad, "skip-bad", false, "drop malformed rows instead of stopping at the first")
 	remedies(cmd, "skip-bad", "SkipBad", "drops such rows")
-	flags.StringVar(&f.WordList, "words", "", "`file` with one word per line, or a table with words or texts, for vectors without words, or instead of words in .npz, .safetensors and tables")
+	flags.StringVar(&f.WordList, "words", "", "`file` with one word per line, or a table with words or texts, for vectors without words, or instead of words in tables")
 	flags.Var(oneOf(&f.Rows, "", string(vectors.KindWords), string(vectors.KindTexts)), "rows", "kind of rows: `words`, which are distinct, or texts, such as sentences, which may repeat (default by the name of their column, or by their content)")
 	flags.StringVar(&f.TextColumn, "text-column", "", "`name` of the column of a table with the texts, or words (default word, words, token, text, sentence, document, content or passage, else the only column of strings)")
 	flags.StringVar(&f.IDColumn, "id-column", "", "`name` of the column with the ids of texts, or \"none\" to number them (default id, _id or doc_id, if there is one)")

@@ -148,7 +148,7 @@ func datedModel(t *testing.T) clitest.Dir {
 	return clitest.Save(t, m)
 }
 
-// Columns of dates are ordered: topics show their course, an error or a warning names a value that isn't a date.
+// Columns of dates are ordered, and topics show their course. An error or a warning names a value that isn't a date.
 func TestDates(t *testing.T) {
 	t.Parallel()
 	dir := datedModel(t)

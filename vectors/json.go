@@ -257,8 +257,8 @@ func describeJSON(value []byte, err error) string {
 	return fmt.Sprintf("%v (got %s)", err, quote(value))
 }
 
-// A jsonParser parses JSON (RFC 8259) in b. It also accepts the numbers NaN and Infinity, which Python writes. Its methods
-// parse what begins at offset i, and move i to the end.
+// A jsonParser parses JSON (RFC 8259) in b. It also accepts the numbers NaN and Infinity, which Python writes. Lists of
+// vectors and numbers in columns may be written as in CSV. Its methods parse what begins at offset i, and move i to the end.
 type jsonParser struct {
 	b []byte
 	i int
@@ -335,11 +335,22 @@ func (p *jsonParser) value() ([]byte, error) {
 	value := p.b[p.i:end]
 	if special := func(c byte) bool { return c < ' ' || c == '\\' }; len(value) > 1 && value[0] == '"' && !slices.ContainsFunc(value, special) {
 		// a string without escapes
-	} else if !json.Valid(value) && !slices.Contains([]string{"NaN", "Infinity", "-Infinity"}, string(value)) {
+	} else if !json.Valid(value) && !json.Valid(pythonNumbers.ReplaceAllFunc(value, zeroNumber)) {
 		return nil, p.fail("a value")
 	}
 	p.i = end
 	return value, nil
+}
+
+// pythonNumbers matches strings, and the numbers that Python writes and JSON lacks.
+var pythonNumbers = regexp.MustCompile(`"(\\.|[^"\\])*"|NaN|-?Infinity`)
+
+// zeroNumber returns a match of pythonNumbers with 0 in place of a number.
+func zeroNumber(match []byte) []byte {
+	if match[0] == '"' {
+		return match
+	}
+	return []byte(" 0 ") // so that 1NaN isn't valid
 }
 
 // valueEnd returns the end of the value that begins at b[i], or -1 if it doesn't end. The value may be invalid.

@@ -88,6 +88,8 @@ var oddRecords = []struct {
 	{"values of other types", `{"id":7,"text":null,"v":[1],"n":1.50,"b":true,"o":{"x":[1]}}` + "\n" + `{"id":8,"v":[2],"text":"","n":null}`, ReadOptions{Rows: KindTexts},
 		&Dense{IDs: []string{"7", "8"}, Dim: 1, Data: []float32{1, 2}, Texts: &Texts{Text: []string{"", ""}, Columns: []Column{{"n", []string{"1.50", ""}}, {"b", []string{"true", ""}}}}},
 		`columns not read: "o" (object)`},
+	{"numbers of Python in a value that isn't read", `{"id":"x","o":{"x":[NaN,-Infinity,"NaN\""]},"text":"one","v":[1]}`, ReadOptions{},
+		&Dense{IDs: []string{"x"}, Dim: 1, Data: []float32{1}, Texts: &Texts{Text: []string{"one"}}}, `columns not read: "o" (object)`},
 	{"escapes", `{"id":"\u00e9\ud83d\ude00\ud800\/","text":"\t","v":[1],"k\u0031":"\\"}`, ReadOptions{},
 		&Dense{IDs: []string{"é😀\ufffd/"}, Dim: 1, Data: []float32{1}, Texts: &Texts{Text: []string{"\t"}, Columns: []Column{{"k1", []string{"\\"}}}}}, ""},
 	{"malformed rows of CSV", "word,e0,e1\na,1,2\nb,1\nc,1,2,3\nd,1,x\ne,nan,1\nf,,1\n\"g\"h,1,2\n\"i\n\",3,4\nj,3,4\nk,1e400,1\n", ReadOptions{SkipBad: true},

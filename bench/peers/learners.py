@@ -173,7 +173,7 @@ def main():
         process.join()
         if not r:
             ended = process.exitcode in (-signal.SIGXCPU, -signal.SIGKILL)
-            r = {"note": f"not through after {limit} s" if ended else "failed"}
+            r = {"note": f"not through after {limit} s of processor time" if ended else "failed"}
         if "note" in r:
             print(f"{name:<14} {r['note']}", flush=True)
             continue

@@ -9,8 +9,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// The kernels of the search on 8-bit integers, with AVX2 or AVX-512. Those that multiply bytes exist with VNNI, too, and
-// with AVX-512 only so: VPDPBUSD multiplies unsigned by signed bytes and adds four products in 32 bits. AVX2's VPMADDUBSW
+// The kernels of the search on 8-bit integers, with AVX2 or AVX-512. Kernels that multiply bytes also exist with VNNI;
+// with AVX-512, only with VNNI. VPDPBUSD multiplies unsigned by signed bytes and adds four products in 32 bits. AVX2's VPMADDUBSW
 // adds two in 16.
 
 // multiplyFour adds the products of the signed bytes d and the unsigned bytes x, 4 at a time, to sum, with VNNI.

@@ -97,7 +97,7 @@ both("decimals", pa.table({**id_text, "v": lists, "d64": pa.array(DECIMALS, pa.d
 both("dictionaries", pa.table({"id": pa.array(NAMES).dictionary_encode(), "text": pa.array(TEXTS).dictionary_encode(), "v": lists, "stars": pa.array(cycle([1, None, 5])).dictionary_encode()}),
      stars=cycle([1, None, 5]))
 both("binary", pa.table({**id_text, "raw": [b"a"] * N, "view": pa.array([b"a"] * N, pa.binary_view()), "v": lists}), warnings=['columns not read: "raw" (binary), "view" (binary)'])
-both("binary-text", pa.table({"text": [t.encode() for t in TEXTS], "label": NAMES, "v": lists}), error="""column "text" can't have the text: its type is binary; make strings of them, or name another column""")
+both("binary-text", pa.table({"text": [t.encode() for t in TEXTS], "label": NAMES, "v": lists}), error="""column "text" can't have the text: its type is binary; cast it to strings, or name another column""")
 both("uuid", pa.table({"id": pa.array([u.bytes for u in UUIDS], pa.uuid()), "text": TEXTS, "v": lists}), ids=UUIDS)
 both("nested", pa.table({**id_text, "v": lists, "tags": [["a"]] * N, "image": [{"bytes": b"\xff", "path": "x"}] * N, "props": pa.array([[("a", 1)]] * N, pa.map_(pa.string(), pa.int64())), "ok": BOOLS}),
      ok=BOOLS, warnings=['columns not read: "tags" (list of string), "image" (struct), "props" (map)'])

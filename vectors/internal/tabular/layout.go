@@ -265,16 +265,6 @@ type search struct {
 // returns an error if the option names a taken column or one that can't have the role, or if the columns with usual
 // names have bytes or nothing that is readable. Numbers are no such error: a column "words" may count them.
 func (s search) find(taken []int) (int, error) {
-	check := func(i int) (int, error) {
-		if c := s.columns[i]; !slices.Contains(s.kinds, c.Kind) {
-			advice := "name another column"
-			if c.Kind == Bytes {
-				advice = "make strings of them, or " + advice
-			}
-			return -1, optionError(s.option, "column %.60q can't have the %s: its type is %s; %s", c.Name, s.content, c.Type, advice)
-		}
-		return i, nil
-	}
 	if s.named != "" {
 		i := slices.IndexFunc(s.columns, func(c Column) bool { return c.Name == s.named })
 		switch {
@@ -283,7 +273,7 @@ func (s search) find(taken []int) (int, error) {
 		case slices.Contains(taken, i) && slices.Contains(s.kinds, s.columns[i].Kind):
 			return -1, optionError(s.option, "column %.60q can't have two roles, such as ids and texts", s.named)
 		}
-		return check(i)
+		return s.check(i)
 	}
 	unreadable := -1
 	for _, name := range s.usual {
@@ -291,20 +281,32 @@ func (s search) find(taken []int) (int, error) {
 			switch {
 			case !strings.EqualFold(c.Name, name) || slices.Contains(taken, i):
 			case c.Kind == Bytes || slices.Contains(s.kinds, c.Kind):
-				return check(i)
+				return s.check(i)
 			case unreadable < 0 && (c.Kind == List || c.Kind == Other):
 				unreadable = i
 			}
 		}
 	}
 	if unreadable >= 0 {
-		return check(unreadable)
+		return s.check(unreadable)
 	}
 	return -1, nil
 }
 
+// check returns i, or an error if column i can't have the role.
+func (s search) check(i int) (int, error) {
+	if c := s.columns[i]; !slices.Contains(s.kinds, c.Kind) {
+		advice := "name another column"
+		if c.Kind == Bytes {
+			advice = "cast it to strings, or " + advice
+		}
+		return -1, optionError(s.option, "column %.60q can't have the %s: its type is %s; %s", c.Name, s.content, c.Type, advice)
+	}
+	return i, nil
+}
+
 // findOrOnly is like find, but without a usual name it returns the only column of kind s.kinds[0], or −1. Several
-// such columns are an error.
+// such columns are an error. Bytes count, because they may be such content.
 func (s search) findOrOnly(taken []int) (int, error) {
 	found, err := s.find(taken)
 	if err != nil || found >= 0 {
@@ -312,7 +314,7 @@ func (s search) findOrOnly(taken []int) (int, error) {
 	}
 	var all []int
 	for i, c := range s.columns {
-		if c.Kind == s.kinds[0] && !slices.Contains(taken, i) {
+		if (c.Kind == s.kinds[0] || c.Kind == Bytes) && !slices.Contains(taken, i) {
 			all = append(all, i)
 		}
 	}
@@ -320,7 +322,7 @@ func (s search) findOrOnly(taken []int) (int, error) {
 	case 0:
 		return -1, nil
 	case 1:
-		return all[0], nil
+		return s.check(all[0])
 	}
 	return -1, optionError(s.option, "several columns have %s, %s; name the one to read", s.content, describe(s.columns, all))
 }
