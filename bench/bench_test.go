@@ -142,3 +142,48 @@ func TestHost(t *testing.T) {
 		}
 	}
 }
+
+// gpu.sh names kernels that exist, and at least one size of each kernel for the sanitizer.
+func TestGPUScriptNames(t *testing.T) {
+	script := testonly.ReadFile(t, "gpu.sh")
+	source := testonly.ReadFile(t, "../kernels/kernel_test.go")
+	files, err := filepath.Glob("../kernels/ptx/*.ptx")
+	testonly.Must(t, err)
+	var entries []string
+	for _, file := range files {
+		ptx := testonly.ReadFile(t, file)
+		for _, m := range regexp.MustCompile(`\.entry (\w+)`).FindAllSubmatch(ptx, -1) {
+			entries = append(entries, string(m[1]))
+		}
+	}
+	counted := regexp.MustCompile(`(?m)^  count (?:\w+|"[a-z ]+") \d+ "([^"]+)"`).FindAllSubmatch(script, -1)
+	for _, m := range counted {
+		for name := range strings.FieldsSeq(string(m[1])) {
+			if !slices.ContainsFunc(entries, regexp.MustCompile("^"+name+"$").MatchString) {
+				t.Errorf("ncu: no kernel %s", name)
+			}
+		}
+	}
+	sizes := strings.Split(string(regexp.MustCompile(`\./\(([0-9_|]+)\)'`).FindSubmatch(script)[1]), "|")
+	tests := regexp.MustCompile(`(?m)^\t\t\{"([^"]+)", (?:products|rows).*?, (shapes|codes|\[\]\[3\]int.*)\},$`).FindAllStringSubmatch(string(source), -1)
+	shared := regexp.MustCompile(`(?s)(shapes|codes) :?= (\[\]\[3\]int\{.*?\}\n?\})`).FindAllStringSubmatch(string(source), -1)
+	if len(counted) != 3 || len(tests) < 15 {
+		t.Fatalf("%d lines of kernels to count and %d tests", len(counted), len(tests))
+	}
+	for _, test := range tests {
+		for _, s := range shared {
+			if s[1] == test[2] {
+				test[2] = s[2]
+			}
+		}
+		if !slices.ContainsFunc(sizes, func(size string) bool {
+			numbers := strings.Split(size, "_")
+			for strings.HasSuffix(size, "_0") { // a table names leading sizes only
+				size, numbers = strings.TrimSuffix(size, "_0"), numbers[:len(numbers)-1]
+			}
+			return strings.Contains(test[2], "{"+strings.Join(numbers, ", ")+"}")
+		}) {
+			t.Errorf("sanitize: no size of %s among %v", test[1], test[2])
+		}
+	}
+}
