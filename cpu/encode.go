@@ -14,6 +14,10 @@ import (
 	"overcomplete/model"
 )
 
+// searchRows limits the rows of a unit of work. A worker that finds no more rows waits for half of a unit's time, and a
+// call of a learner has few units.
+const searchRows = 4 * simd.TileRows
+
 // encoder encodes on the CPU.
 type encoder struct {
 	dictionary *model.Dictionary
@@ -157,9 +161,9 @@ func (e *encoder) encode(ctx context.Context, rows int, row func(i int) []float3
 	}
 	out.Rows, out.Cols, out.Ptr = 0, e.k, append(slices.Grow(out.Ptr[:0], rows+1), 0)
 	e.y.Resize(rows, e.dim)
-	// About one tile per worker, or more tiles of maxRows.
+	// About one tile per worker, or more tiles of searchRows.
 	share := (rows/len(e.lanes) + simd.TileRows) / simd.TileRows * simd.TileRows
-	perTile := min(share, maxRows)
+	perTile := min(share, searchRows)
 	tiles := make([]tile, (rows+perTile-1)/perTile)
 	parallel.With(e.lanes, len(tiles), func(l *encodeLane, i int) {
 		if ctx.Err() != nil {

@@ -38,7 +38,7 @@ type learner struct {
 // Learner implements [backend.Device].
 func (d Device) Learner(x []float32, dictionary *model.Dictionary, norm float64, o encode.Options) (backend.Learner, error) {
 	k, l := float64(dictionary.Len()), float64(dictionary.Dim)
-	lanes := float64(d.workers()) * maxRows
+	lanes := float64(d.workers()) * searchRows
 	bytes := 4*(k*k+7*k*l) + lanes*k*searchRowBytes // G; B, D, W, packed atoms, copies; the lanes' lists
 	if err := d.checkNeed(fmt.Sprintf("learning %d sparse dimensions takes", dictionary.Len()), bytes, 4*k*max(k, l)); err != nil {
 		return nil, err
