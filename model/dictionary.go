@@ -41,8 +41,9 @@ func (d *Dictionary) Center(dst, x []float32) {
 		return
 	}
 	for len(x) > 0 {
+		y, row := dst[:len(d.Mean)], x[:len(d.Mean)] // without bounds checks, in half the time
 		for j, m := range d.Mean {
-			dst[j] = x[j] - m
+			y[j] = row[j] - m
 		}
 		dst, x = dst[d.Dim:], x[d.Dim:]
 	}
