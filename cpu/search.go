@@ -2,8 +2,9 @@ package cpu
 
 import (
 	"context"
+	"encoding/binary"
 	"math"
-	"slices"
+	"math/bits"
 
 	"overcomplete/internal/backend"
 	"overcomplete/internal/simd"
@@ -13,19 +14,20 @@ import (
 // are padded with zeros to a multiple of [simd.Width], and have room for another [simd.Width] elements.
 type searchRow struct {
 	n           int       // number of atoms in the list
-	index       []int32   // the atoms, increasing
+	index       []int32   // the atoms; those that enter together follow each other, in increasing order
 	z, b        []float32 // extrapolated codes and codes
 	share, dots []float32 // values of Coarse.Share, and products with the residual
 	members     []byte    // by atom: a bit that is 1 if the atom is in the list
 
-	full     bool    // no atoms enter
-	exponent int     // exponent of the largest |y_j|; the row's scale is 2^exponent
-	step     float32 // scale of the residual's bytes
-	reach    float32 // about the largest coefficient of an atom's bytes
-	skipped  bool    // the row is zero, or has numbers that are not finite
+	full    bool    // no atoms enter
+	scale   float64 // 2⁻ᵉ, where e is the exponent of the largest |y_j|
+	step    float32 // scale of the residual's bytes
+	reach   float32 // about the largest coefficient of an atom's bytes
+	skipped bool    // the row is zero, or has numbers that are not finite
 
-	entered int // number of atoms that enter; they follow the list in index and dots
-	next    int // position in the list of the next product to store
+	entered int   // number of atoms that enter; they follow the list in index and dots
+	ends    []int // positions in the list behind the atoms that entered together
+	next    []int // by element of ends: position of the next product to store
 }
 
 // searchRowBytes is the size of a searchRow per atom, if all atoms are in the list: five numbers, times 1.5 because
@@ -34,18 +36,17 @@ const searchRowBytes = 5*4*1.5 + 1./8
 
 // searchLane is a worker's memory for the search.
 type searchLane struct {
-	rows     []searchRow
-	y        simd.Matrix // scaled rows
-	r        simd.Matrix // one residual
-	bytes    []int8      // bytes of all rows' residuals
-	open     []int       // rows that atoms enter
-	entered  []int8      // bytes of their residuals
-	decoded  []int32
-	active   []int32 // atoms whose coefficient in bytes is not zero, and these coefficients
-	values   []int8
-	sums     []int32 // scratch memory for Correlate
-	newIndex []int32 // copies of the atoms that enter, and of their products
-	newDots  []float32
+	rows    []searchRow
+	y       simd.Matrix // scaled rows
+	r       simd.Matrix // one residual
+	bytes   []int8      // bytes of all rows' residuals
+	open    []int       // rows that atoms enter
+	entered []int8      // bytes of their residuals
+	decoded []int32
+	active  []int32 // atoms whose coefficient in bytes is not zero, and these coefficients
+	values  []int8
+	sums    []int32   // scratch memory for Correlate
+	chosen  []float32 // by atom: its code, if it is chosen
 
 	magnitudes []uint32
 }
@@ -90,24 +91,23 @@ func (s *searchLane) prepare(e *encoder, y simd.Matrix, rows int) {
 	s.bytes = zeroed(s.bytes, (rows+simd.TileRows)*pitch)
 	s.decoded = simd.Sized(s.decoded, pitch)
 	for len(s.rows) < rows {
-		s.rows = append(s.rows, searchRow{members: make([]byte, simd.Pitch(e.k)/8)})
+		s.rows = append(s.rows, searchRow{members: make([]byte, (e.k+63)/64*8)})
 	}
 	for i := range rows {
 		row := &s.rows[i]
 		clear(row.members)
-		row.n, row.entered, row.next = 0, 0, 0
+		row.n, row.ends = 0, row.ends[:0]
 		top := simd.Largest(y.Row(i))
 		row.skipped = !(top > 0 && top <= math.MaxFloat32)
 		if row.skipped {
 			continue
 		}
 		_, exponent := math.Frexp(float64(top))
-		row.exponent = exponent - 1
-		scale := math.Ldexp(1, -row.exponent)
+		row.scale = math.Ldexp(1, 1-exponent)
 		scaled := s.y.Padded(i)
 		clear(scaled)
 		for j, v := range y.Row(i) {
-			scaled[j] = float32(float64(v) * scale)
+			scaled[j] = float32(float64(v) * row.scale)
 		}
 		bytes := s.quantise(e, i, scaled, simd.Largest(scaled))
 		row.reach = e.coarse.Reach / 2 * row.step * float32(math.Sqrt(float64(float32(e.kernels.SquaresOfBytes(bytes[:e.dim])))))
@@ -140,15 +140,19 @@ func (e *encoder) enter(s *searchLane, rows int, threshold float64) {
 		if row.full = row.skipped || row.nonzeros() >= e.capacity; !row.full {
 			copy(s.entered[len(s.open)*pitch:], s.bytes[i*pitch:][:pitch])
 			s.open = append(s.open, i)
+			row.next = append(append(row.next[:0], 0), row.ends...)
 		}
 	}
 	e.coarse.Correlate(e.kernels, s.entered, len(s.open), &s.sums, func(i, column int, sums []int32) {
 		row := &s.rows[s.open[i]]
 		end := int32(column + len(sums))
 		scale := e.coarse.Scale[column:][:len(sums)]
-		for ; row.next < row.n && row.index[row.next] < end; row.next++ {
-			k := int(row.index[row.next]) - column
-			row.dots[row.next] = float32(sums[k]) * scale[k]
+		for r, j := range row.next[:len(row.ends)] {
+			for ; j < row.ends[r] && row.index[j] < end; j++ {
+				k := int(row.index[j]) - column
+				row.dots[j] = float32(sums[k]) * scale[k]
+			}
+			row.next[r] = j
 		}
 		n := row.n + row.entered
 		row.reserve(n + len(sums))
@@ -156,7 +160,7 @@ func (e *encoder) enter(s *searchLane, rows int, threshold float64) {
 		row.entered += e.kernels.Candidates(row.index[n:], row.dots[n:], sums, scale, row.members[column/8:], int32(column), limit, floor)
 	})
 	for _, i := range s.open {
-		s.rows[i].merge(s, e.coarse.Share)
+		s.rows[i].append(e.coarse.Share)
 	}
 }
 
@@ -171,7 +175,7 @@ func (row *searchRow) nonzeros() (n int) {
 }
 
 // threshold returns a threshold in the scale of the row.
-func (row *searchRow) threshold(t float64) float32 { return float32(math.Ldexp(t, -row.exponent)) }
+func (row *searchRow) threshold(t float64) float32 { return float32(t * row.scale) }
 
 // reserve grows the list to a capacity of n atoms.
 func (row *searchRow) reserve(n int) {
@@ -186,21 +190,20 @@ func (row *searchRow) reserve(n int) {
 	}
 }
 
-// merge inserts the atoms that entered into the list, with their products. Atoms whose codes became zero stay in the
-// list: they are few.
-func (row *searchRow) merge(s *searchLane, shares []float32) {
-	from, to := row.n-1, row.n+row.entered-1
-	s.newIndex = append(s.newIndex[:0], row.index[row.n:to+1]...)
-	s.newDots = append(s.newDots[:0], row.dots[row.n:to+1]...)
-	row.n, row.entered, row.next = to+1, 0, 0
-	index, z, b, share, dots := row.index, row.z, row.b, row.share, row.dots
-	for i, k := range slices.Backward(s.newIndex) {
-		for ; from >= 0 && index[from] > k; from, to = from-1, to-1 {
-			index[to], z[to], b[to], share[to], dots[to] = index[from], z[from], b[from], share[from], dots[from]
-		}
-		index[to], z[to], b[to], share[to], dots[to] = k, 0, 0, shares[k], s.newDots[i]
+// append adds the atoms that entered to the list. Atoms whose codes became zero stay in the list: they are few.
+func (row *searchRow) append(shares []float32) {
+	if row.entered == 0 {
+		return
+	}
+	first := row.n
+	row.n, row.entered = first+row.entered, 0
+	row.ends = append(row.ends, row.n)
+	clear(row.z[first:row.n])
+	clear(row.b[first:row.n])
+	share := row.share[first:row.n]
+	for i, k := range row.index[first:row.n] {
+		share[i] = shares[k]
 		row.members[k/8] |= 1 << (k % 8)
-		to--
 	}
 	row.pad()
 }
@@ -248,24 +251,35 @@ func (e *encoder) advance(s *searchLane, i int, plan *schedule, last bool) {
 	}
 }
 
-// choose keeps at most limit atoms of the list, those with the largest magnitudes (the first if several are equal), and
-// scales their values to codes.
+// choose keeps at most limit atoms of the list, those with the largest magnitudes (the first if several are equal),
+// orders them, and scales their values to codes.
 func (s *searchLane) choose(row *searchRow, unit float64, limit int) {
 	least, equal := s.kthLargest(row.b[:row.n], limit)
-	unit = math.Ldexp(unit, row.exponent)
-	n := 0
+	unit /= row.scale
+	s.chosen = simd.Sized(s.chosen, 8*len(row.members))
+	clear(row.members)
 	for i, v := range row.b[:row.n] {
-		m := max(v, -v)
-		if m < least || m == 0 || m == least && equal == 0 {
-			continue
+		if m := max(v, -v); m >= least && m > 0 {
+			k := row.index[i]
+			s.chosen[k] = v
+			row.members[k/8] |= 1 << (k % 8)
 		}
-		if m == least {
-			equal--
-		}
-		row.index[n], row.b[n] = row.index[i], float32(float64(v)*unit)
-		n++
 	}
-	row.n = n
+	row.n = 0
+	for first := 0; first < len(row.members); first += 8 {
+		for left := binary.LittleEndian.Uint64(row.members[first:]); left != 0; left &= left - 1 {
+			k := 8*first + bits.TrailingZeros64(left)
+			v := s.chosen[k]
+			if max(v, -v) == least {
+				if equal == 0 {
+					continue
+				}
+				equal--
+			}
+			row.index[row.n], row.b[row.n] = int32(k), float32(float64(v)*unit)
+			row.n++
+		}
+	}
 }
 
 // kthLargest returns the k-th largest magnitude of x, or 0 if x has fewer elements, and how many of the k largest

@@ -6963,8 +6963,6 @@ loop:
 	KMOVW         (DI), K1
 	KNOTW         K1, K1
 	VCMPPS        $0x1e, Z1, Z6, K1, K1
-	KORTESTW      K1, K1
-	JZ            next
 	VCOMPRESSPS.Z Z5, K1, Z5
 	VMOVUPS       Z5, (CX)(R8*4)
 	VPCOMPRESSD.Z Z0, K1, Z5
@@ -6972,13 +6970,11 @@ loop:
 	KMOVW         K1, R10
 	POPCNTL       R10, R10
 	ADDQ          R10, R8
-
-next:
-	ADDQ   $0x02, DI
-	VPADDD Z4, Z0, Z0
-	ADDQ   $0x10, R9
-	CMPQ   R9, BX
-	JL     loop
+	ADDQ          $0x02, DI
+	VPADDD        Z4, Z0, Z0
+	ADDQ          $0x10, R9
+	CMPQ          R9, BX
+	JL            loop
 
 done:
 	MOVQ R8, n+136(FP)

@@ -431,8 +431,6 @@ func (l level) candidates() {
 			KMOVW(at(members, 0), mask)
 			KNOTW(mask, mask)
 			VCMPPS(U8(0x1e), limit, y, mask, mask) // y > limit
-			KORTESTW(mask, mask)
-			JZ(LabelRef("next"))
 			l.appendMasked(index, p, count, columns, x, mask)
 		} else {
 			found, known := GP32(), GP32()
