@@ -230,27 +230,38 @@ func (e *encoder) floor() float32 {
 	return float32(math.Inf(-1))
 }
 
-// polish runs FISTA without shrinkage on the support of a code, in float32. It returns ‖y − aD‖².
+// polish runs FISTA without shrinkage on the support of a code, in float32. It returns ‖y − aD‖². After a step of a few
+// atoms it decodes their next codes, because these atoms are then in the level-1 cache.
 func (e *encoder) polish(l *encodeLane, i int) float64 {
+	const few = simd.Width
 	k, s, row := e.kernels, &l.search, &l.search.rows[i]
 	clear(row.share[:row.n])
 	row.pad()
 	copy(row.z, row.b[:row.n])
-	index, padded := row.index[:row.n], simd.Pitch(row.n)
-	s.active, s.values = simd.Sized(s.active, padded+simd.Width), simd.Sized(s.values, padded+simd.Width)
+	s.active, s.values = simd.Sized(s.active, 2*few), simd.Sized(s.values, 2*few)
 	y, r, decoded := l.y.Padded(i), l.residual.Padded(0), l.decoded.Padded(0)
-	subtract := func(code []float32) {
+	decode := func(code []float32, lo, hi int) {
+		k.Decode(decoded, row.index[lo:hi], code[lo:hi], e.atoms.Data, e.atoms.Pitch, int32(e.k))
+	}
+	clear(decoded)
+	decode(row.b, 0, row.n)
+	k.Combine(r, 1, y, -1, decoded)
+	step, t := float32(2*e.step), 0 // the gradient of ‖r‖² with respect to the code is −2rDᵀ
+	for _, momentum := range backend.FISTA(0, backend.PolishSteps) {
+		code := row.z
+		if t++; t == backend.PolishSteps {
+			code = row.b
+		}
 		clear(decoded)
-		k.Decode(decoded, index, code, e.atoms.Data, e.atoms.Pitch, int32(e.k))
+		for lo := 0; lo < row.n; lo += few {
+			hi, end := min(lo+few, row.n), lo+few
+			k.Dots(row.dots[lo:hi], row.index[lo:hi], r, e.atoms.Data, e.atoms.Pitch, int32(e.k))
+			k.Advance(s.active, s.values, row.index[lo:end], row.dots[lo:end], row.z[lo:end], row.b[lo:end],
+				row.share[lo:end], step, 0, e.floor(), float32(momentum), 0, math.MaxUint32)
+			decode(code, lo, hi)
+		}
 		k.Combine(r, 1, y, -1, decoded)
 	}
-	step := float32(2 * e.step) // the gradient of ‖r‖² by the code is −2rDᵀ
-	for _, momentum := range backend.FISTA(0, backend.PolishSteps) {
-		subtract(row.z)
-		k.Dots(row.dots, index, r, e.atoms.Data, e.atoms.Pitch, int32(e.k))
-		k.Advance(s.active, s.values, row.index, row.dots[:padded], row.z, row.b, row.share, step, 0, e.floor(), float32(momentum), 0, math.MaxUint32)
-	}
-	subtract(row.b)
 	l.codes.dropZeros(i)
 	k.Mul(r, r, r)
 	return k.Sum(r[:e.dim])
