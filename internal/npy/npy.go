@@ -77,19 +77,6 @@ func memoryOf[T any](data []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(data))), len(data)*int(unsafe.Sizeof(data[0])))
 }
 
-// ReadElements sets data to the next elements of an array of type T in C order, after its header, which
-// [ReadHeader] read. It returns an error if fewer elements are left.
-func ReadElements[T Number](r io.Reader, data []T) error {
-	for part := range slices.Chunk(data, chunk) {
-		if err := binary.Read(r, binary.LittleEndian, part); isEnd(err) {
-			return errors.New("truncated")
-		} else if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // TypeOf returns NumPy's name of T.
 func TypeOf[T Number]() string {
 	switch any(T(0)).(type) {
@@ -173,19 +160,31 @@ func (a *Array) Random() bool { return a.at != nil }
 // [Array.Random], each call must begin with the row after the previous call's rows, and a matrix in Fortran order is an
 // error.
 func (a *Array) ReadRows(data []float32, first int) error {
+	if a.at == nil {
+		return a.ReadNext(data)
+	}
 	d, _, err := open[float32](a)
-	done := first * a.Shape[1]
 	switch {
 	case err != nil:
-	case a.Fortran && a.at == nil:
-		err = errors.New("array is in Fortran order, and compressed or from a pipe; save it in C order (numpy.ascontiguousarray)")
 	case a.Fortran:
 		err = a.readColumns(data, first, d)
-	case a.at != nil:
+	default:
+		done := first * a.Shape[1]
 		elements := io.NewSectionReader(a.at, int64(done*d.size), int64(len(data)*d.size))
 		err = decode(&Array{Header: a.Header, r: elements}, data, done, d)
-	default:
-		err = decode(a, data, done, d)
+	}
+	return a.wrap(err)
+}
+
+// ReadNext sets data to the next elements of an array of numbers in C order.
+func (a *Array) ReadNext(data []float32) error {
+	d, _, err := open[float32](a)
+	if err == nil && a.Fortran {
+		err = errors.New("array is in Fortran order, and compressed or from a pipe; save it in C order (numpy.ascontiguousarray)")
+	}
+	if err == nil {
+		err = decode(a, data, a.done, d)
+		a.done += len(data)
 	}
 	return a.wrap(err)
 }
@@ -544,14 +543,8 @@ func WriteHeader(w io.Writer, h Header) error {
 	return err
 }
 
-// ReadHeader reads the header of a .npy file, version 1.0, 2.0 or 3.0, and no byte beyond it. The dimensions are
-// not negative, but their product may overflow.
-func ReadHeader(r io.Reader) (Header, error) {
-	h, _, err := readHeader(r)
-	return h, err
-}
-
-// readHeader returns the header and its length in bytes.
+// readHeader reads the header of a .npy file, version 1.0, 2.0 or 3.0, and no byte beyond it. It returns the length of
+// the header in bytes. The dimensions are not negative, but their product may overflow.
 func readHeader(r io.Reader) (h Header, read int, err error) {
 	var start [len(magic) + 2]byte
 	if err := readFull(r, start[:]); err != nil {
