@@ -123,25 +123,18 @@ func readInfo(dir *os.File) (info Info, err error) {
 // parseInfo parses and validates a model.json.
 func parseInfo(data []byte) (Info, error) {
 	var info Info
-	version, err := formatVersion(data)
-	switch {
-	case err != nil:
-	case version != FormatVersion:
-		err = fmt.Errorf("format version is %d, want %d: train the model again with this version", version, FormatVersion)
-	default:
+	var version struct{ Format int }
+	err := parseJSON(data, &version)
+	if err == nil && version.Format != FormatVersion {
+		err = fmt.Errorf("format version is %d, want %d: train the model again with this version", version.Format, FormatVersion)
+	}
+	if err == nil {
 		err = parseJSON(data, &info)
 	}
 	if err == nil {
 		err = info.validate()
 	}
 	return info, modeldir.InFile(modeldir.Info, err)
-}
-
-// formatVersion returns the version that a model.json declares.
-func formatVersion(data []byte) (int, error) {
-	var info struct{ Format int }
-	err := parseJSON(data, &info)
-	return info.Format, err
 }
 
 func parseJSON(data []byte, v any) error {
@@ -247,13 +240,13 @@ func (m *Model) Save(dir string, force bool) error {
 // SaveTo is [Model.Save] for a target. The function extra, if not nil, makes the model a checkpoint by adding files to
 // the temporary directory.
 func (m *Model) SaveTo(to *modeldir.Target, extra func(dir string) (modeldir.Checkpoint, error)) error {
-	dir, err := to.Begin()
-	if err != nil {
+	if err := to.Begin(); err != nil {
 		return err
 	}
 	var c modeldir.Checkpoint
-	if err = m.write(dir); err == nil && extra != nil {
-		c, err = extra(dir)
+	err := m.write(to.Temp)
+	if err == nil && extra != nil {
+		c, err = extra(to.Temp)
 	}
 	if err != nil {
 		return to.Abort(to.InFile(err))
