@@ -107,7 +107,7 @@ func parseVector(b []byte, vector []float32) error {
 		vector[k] = x
 		i = end
 	}
-	if rest := trimLeft(b[i:]); len(rest) > 0 {
+	if rest := bytes.TrimLeft(b[i:], separators); len(rest) > 0 {
 		return fmt.Errorf("the line continues after the vector (got %s)", quote(rest))
 	}
 	return nil
@@ -130,7 +130,7 @@ func cutField(line []byte) (field, rest []byte) {
 func cutVector(line []byte, n int) (word, vector []byte) {
 	word = line
 	for range n {
-		word = trimRight(word[:lastField(word)])
+		word = bytes.TrimRight(word[:lastField(word)], separators)
 	}
 	return word, line[len(word):]
 }
@@ -147,35 +147,15 @@ func trailingNumbers(line []byte) (n int, word []byte) {
 		if _, _, err := parseNumber(word, i); err != nil {
 			return n, word
 		}
-		word = trimRight(word[:i])
+		word = bytes.TrimRight(word[:i], separators)
 		n++
 	}
 }
 
 // lastField returns the offset of the last field of b.
-func lastField(b []byte) int {
-	i := len(b)
-	for i > 0 && !isSeparator(b[i-1]) {
-		i--
-	}
-	return i
-}
+func lastField(b []byte) int { return bytes.LastIndexAny(b, separators) + 1 }
 
 // trimRow removes separators and the line break from both ends of a line.
 func trimRow(line []byte) []byte {
-	return trimLeft(trimRight(bytes.TrimRight(line, "\r\n")))
-}
-
-func trimLeft(b []byte) []byte {
-	for len(b) > 0 && isSeparator(b[0]) {
-		b = b[1:]
-	}
-	return b
-}
-
-func trimRight(b []byte) []byte {
-	for len(b) > 0 && isSeparator(b[len(b)-1]) {
-		b = b[:len(b)-1]
-	}
-	return b
+	return bytes.Trim(bytes.TrimRight(line, "\r\n"), separators)
 }

@@ -171,8 +171,9 @@ func isWhole(b []byte) bool {
 	return len(b) > 0
 }
 
-// isSeparator reports whether c separates fields of a row. Only ASCII space and tab
-// do, because words contain other white space, such as U+00A0.
+// separators are the bytes that separate fields of a row. Words contain other white space, such as U+00A0.
+const separators = " \t"
+
 func isSeparator(c byte) bool { return c == ' ' || c == '\t' }
 
 // appendExact appends the shortest decimal that parses to x.

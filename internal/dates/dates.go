@@ -7,6 +7,7 @@ package dates
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -134,21 +135,18 @@ func divide(days []int32, unit, limit int) Series {
 	counts := map[int]int{}   // number of rows by ordinal
 	of := make(map[int32]int) // ordinal of each day
 	for _, day := range days {
+		if day == None {
+			continue
+		}
 		n, known := of[day]
-		if !known && day != None {
+		if !known {
 			n = ordinal(day, unit)
 			of[day] = n
 		}
-		if day != None {
-			counts[n]++
-		}
+		counts[n]++
 	}
 	s := Series{Unit: units[unit], Of: make([]int32, len(days))}
-	used := make([]int, 0, len(counts))
-	for n := range counts {
-		used = append(used, n)
-	}
-	slices.Sort(used)
+	used := slices.Sorted(maps.Keys(counts))
 	long := used[len(used)-1]-used[0] >= limit
 	place := map[int]int32{}
 	for i, n := range used {
