@@ -215,10 +215,8 @@ func checkUnit(x []float32, dim int) error {
 }
 
 func checkFinite(values []float32) error {
-	for i, v := range values {
-		if v := float64(v); math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("value %d is %v", i, v)
-		}
+	if i := float32s.NotFinite(values); i >= 0 {
+		return fmt.Errorf("value %d is %v", i, values[i])
 	}
 	return nil
 }

@@ -562,13 +562,8 @@ func areTexts(names []string) bool {
 // checkVector returns an error if a number is infinite or NaN. The parser of text checks
 // its own numbers.
 func checkVector(vector []float32) error {
-	if float32s.Finite(vector) {
-		return nil
-	}
-	for i, x := range vector {
-		if x-x != 0 { // infinite or NaN
-			return fmt.Errorf("value %d is %w (got %v)", i+1, errNotNumber, x)
-		}
+	if i := float32s.NotFinite(vector); i >= 0 {
+		return fmt.Errorf("value %d is %w (got %v)", i+1, errNotNumber, vector[i])
 	}
 	return nil
 }
