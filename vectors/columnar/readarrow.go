@@ -106,10 +106,8 @@ func arrowType(t arrow.DataType) arrowColumn {
 		return arrowColumn{values: dateValues(size)}
 	case *arrow.Date64Type:
 		return arrowColumn{values: scalars("date", size, func(b []byte) string { return instant(integerOf(b), time.Millisecond).Format(time.DateOnly) })}
-	case *arrow.Time32Type:
-		return arrowColumn{values: times(size, t.Unit.Multiplier())}
-	case *arrow.Time64Type:
-		return arrowColumn{values: times(size, t.Unit.Multiplier())}
+	case *arrow.Time32Type, *arrow.Time64Type:
+		return arrowColumn{values: times(size, t.(arrow.TemporalWithUnit).TimeUnit().Multiplier())}
 	case *arrow.TimestampType:
 		return arrowColumn{values: timestamps(size, t.Unit.Multiplier(), t.TimeZone != "")}
 	case *arrow.BooleanType:
