@@ -27,7 +27,7 @@ func findFiles(paths []string) ([]input.Member, error) {
 	}
 	for _, path := range paths {
 		if info, err := os.Stat(path); err == nil && info.IsDir() && modeldir.Contains(filepath.Join(path, modeldir.Info)) {
-			return nil, inputError(path, errModel)
+			return nil, inputError(path, errors.New("is a model, not dense vectors; export its codes in a dense format first"))
 		}
 	}
 	members, err := input.Files(paths)
@@ -36,8 +36,6 @@ func findFiles(paths []string) ([]input.Member, error) {
 	}
 	return members, err
 }
-
-var errModel = errors.New("is a model, not dense vectors; export its codes in a dense format first")
 
 // A schema is the format, vector length and columns of a file, described for messages. All files of an input must have
 // the same schema.

@@ -242,7 +242,7 @@ func TestReadRecordsIsDeterministic(t *testing.T) {
 
 // collectRecords returns the rows of a table in text, which is split into pieces of about size bytes.
 func (r *reader) collectRecords(t *testing.T, h heading, file io.Reader, size int) (*Dense, error) {
-	layout, blocks, err := r.openRecords(t.Context(), h, "file", file, tabular.Options{}, window, size, r.ended)
+	layout, blocks, err := r.openRecords(t.Context(), h, "file", file, tabular.Options{}, size, r.ended)
 	if err != nil {
 		return nil, err
 	}

@@ -78,7 +78,7 @@ func (r *reader) openTable(ctx context.Context, h heading, c *content) (iter.Seq
 	var blocks tabular.Blocks
 	var err error
 	if r.lines = h.record != nil; r.lines {
-		l, blocks, err = r.openRecords(ctx, h, r.Path, c, r.tableOptions(), window, textChunk, r.ended)
+		l, blocks, err = r.openRecords(ctx, h, r.Path, c, r.tableOptions(), textChunk, r.ended)
 	} else {
 		l, blocks, err = h.table.Open(c, r.tableOptions())
 		blocks = r.readAhead(ctx, blocks)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"iter"
 	"slices"
 
@@ -15,15 +14,10 @@ import (
 // readText yields the rows of text.
 func (r *reader) readText(ctx context.Context, h heading, c *content) (iter.Seq2[chunk, error], error) {
 	r.lines, r.position = true, h.lines
-	return r.readPieces(ctx, c, textChunk, h.format == formatBare), nil
-}
-
-// readPieces yields the rows of text in file. It parses pieces of about size bytes on all CPUs. Bare rows have no words.
-func (r *reader) readPieces(ctx context.Context, file io.Reader, size int, bare bool) iter.Seq2[chunk, error] {
-	dim, skipBad := r.dim, r.options.SkipBad
-	return parsePieces(ctx, &splitter{file: file, size: size, cut: cutLines}, r.ended, func(lines []byte) chunk {
+	dim, bare, skipBad := r.dim, h.format == formatBare, r.options.SkipBad
+	return parsePieces(ctx, &splitter{file: c, size: textChunk, cut: cutLines}, r.ended, func(lines []byte) chunk {
 		return parseRows(lines, dim, bare, skipBad)
-	})
+	}), nil
 }
 
 // parseRows parses lines of text; bare rows have no words. Unless skipBad is set, it stops

@@ -66,7 +66,7 @@ func (r *reader) newList(ctx context.Context, path string, f *storedFile) (*word
 	} else if format != nil && namesTexts(format, o.TextColumn) {
 		stored.Discard(start)
 		h := heading{lines: bytes.Count(head[:start], newline), record: format}
-		l.table, blocks, err = r.openRecords(ctx, h, path, stored, columns, window, textChunk, func() bool { return l.done })
+		l.table, blocks, err = r.openRecords(ctx, h, path, stored, columns, textChunk, func() bool { return l.done })
 	} else {
 		r.readLines(l, stored)
 		return l, nil

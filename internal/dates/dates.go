@@ -74,9 +74,6 @@ func parse(value string) (day int32, ok bool) {
 // units lists the lengths of periods, shortest first.
 var units = []string{"day", "week", "month", "quarter", "year", "decade", "century"}
 
-// Units lists the lengths of periods that [DivideBy] accepts.
-func Units() string { return strings.Join(units, ", ") }
-
 // A Series assigns rows to periods.
 type Series struct {
 	Unit    string   // length of a period, such as "month"
@@ -116,12 +113,12 @@ func Divide(days []int32, max, limit int) Series {
 	panic("no unit") // the last unit always returns
 }
 
-// DivideBy groups days by a unit, one of [Units]. It returns an error if there is no such unit, or if the series
+// DivideBy groups days by a unit, such as "month". It returns an error if there is no such unit, or if the series
 // would have more than 1,000 periods, even without long gaps.
 func DivideBy(days []int32, unit string) (Series, error) {
 	u := slices.Index(units, unit)
 	if u < 0 {
-		return Series{}, fmt.Errorf("no period %.40q (want one of %s)", unit, Units())
+		return Series{}, fmt.Errorf("no period %.40q (want one of %s)", unit, strings.Join(units, ", "))
 	}
 	s := divide(days, u, maxPeriods)
 	if n := len(s.Periods); n > maxPeriods {
