@@ -87,8 +87,8 @@ func detectRecords(head []byte, dim int, whole bool) (f recordFormat, start int,
 func (r *reader) openRecords(ctx context.Context, h heading, name string, file io.Reader, o tabular.Options, size int, ended func() bool) (*tabular.Layout, tabular.Blocks, error) {
 	line := h.lines // lines before the next piece
 	locate := func(err error) error {
-		if at, ok := errors.AsType[*lineError](err); ok {
-			return &InputError{File: input.Name(name), Line: line + at.lines + 1, Err: at.err}
+		if at, ok := errors.AsType[*InputError](err); ok {
+			return &InputError{File: input.Name(name), Line: line + at.Line, Err: at.Err}
 		}
 		return err
 	}

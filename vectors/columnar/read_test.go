@@ -90,24 +90,35 @@ func TestRead(t *testing.T) {
 }
 
 func TestReadRefuses(t *testing.T) {
-	for name, want := range map[string]string{
-		"nulls":     `row 2: column "word" is null (want a word)`,
-		"numbers":   `row 2: word "b": column "v": value 2 is NaN (want a finite number)`,
-		"widenulls": `no column has vectors (want lists of numbers, or numbers in columns such as e0, e1, …; got "word" (string), "x" (float64), "y" (float64)); name the columns to read`,
-		"words":     `several columns have text, "first" (string), "last" (string); name the one to read`,
-		"vectors":   `several columns can be the vectors, "first" (list of float32), "last" (list of float32); name the one to read`,
-		"none":      "contains no vectors",
+	for _, tt := range []struct {
+		name, want string
+		o          vectors.ReadOptions
+	}{
+		{"nulls", `row 2: column "word" is null (want a word)`, vectors.ReadOptions{}},
+		{"numbers", `row 2: word "b": column "v": value 2 is NaN (want a finite number)`, vectors.ReadOptions{}},
+		{"widenulls", `row 2: word "b": column "x" is null (want a number)`, vectors.ReadOptions{VectorColumns: "x:y"}},
+		{"widenulls", `no column has vectors (want lists of numbers, or numbers in columns such as e0, e1, …; got "word" (string), "x" (float64), "y" (float64)); name the columns to read`, vectors.ReadOptions{}},
+		{"words", `several columns have text, "first" (string), "last" (string); name the one to read`, vectors.ReadOptions{}},
+		{"vectors", `several columns can be the vectors, "first" (list of float32), "last" (list of float32); name the one to read`, vectors.ReadOptions{}},
+		{"none", "contains no vectors", vectors.ReadOptions{}},
+		{"repeated", `row 3: a previous row has the same id, "1"`, vectors.ReadOptions{}},
+		{"noid", `row 2: the id is empty`, vectors.ReadOptions{}},
+		{"badid", `row 1: invalid id "x\ty": the word contains a tab, a line break or a NUL`, vectors.ReadOptions{}},
+		{"novector", `row 2: column "v" is null (want a list)`, vectors.ReadOptions{}},
+		{"texts", `row 2: a previous row has the same id, "1970-01-01T00:00:01"`, vectors.ReadOptions{IDColumn: "when"}},
+		{"texts", `row 1: word "first\nsecond line": the word contains a tab, a line break or a NUL`, vectors.ReadOptions{Rows: vectors.KindWords}},
 	} {
-		for _, name := range both(name) {
-			if _, _, err := read(t, name, vectors.ReadOptions{}); err == nil || err.Error() != want {
-				t.Errorf("%s: error\n%v, want\n%s", name, err, want)
+		for _, name := range both(tt.name) {
+			if _, _, err := read(t, name, tt.o); err == nil || err.Error() != tt.want {
+				t.Errorf("%s: error\n%v, want\n%s", name, err, tt.want)
 			}
-		}
-	}
-	for _, name := range both("widenulls") {
-		want := `row 2: word "b": column "x" is null (want a number)`
-		if _, _, err := read(t, name, vectors.ReadOptions{VectorColumns: "x:y"}); err == nil || err.Error() != want {
-			t.Errorf("%s: error\n%v, want\n%s", name, err, want)
+			var streamed error
+			for _, err := range vectors.Stream(t.Context(), []string{filepath.Join("testdata", name)}, tt.o, new(vectors.Source)) {
+				streamed = err
+			}
+			if streamed == nil || !strings.HasSuffix(streamed.Error(), tt.want) {
+				t.Errorf("%s, streamed: error\n%v, want\n%s", name, streamed, tt.want)
+			}
 		}
 	}
 	for name, want := range map[string]string{"encrypted": "is encrypted", "encrypted_word": `column "word" is encrypted`} {
