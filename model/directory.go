@@ -120,7 +120,6 @@ func readInfo(dir *os.File) (info Info, err error) {
 	return parseInfo(data)
 }
 
-// parseInfo parses and validates a model.json.
 func parseInfo(data []byte) (Info, error) {
 	var info Info
 	var version struct{ Format int }
@@ -149,7 +148,6 @@ func parseJSON(data []byte, v any) error {
 	return nil
 }
 
-// readArray reads an array of the given shape from a file.
 func readArray(dir *os.File, name string, shape ...int) (data []float32, err error) {
 	err = modeldir.ReadFile(dir, name, func(f *input.File) error {
 		array, err := npy.Open(f, f.Size())
@@ -252,7 +250,6 @@ func (m *Model) SaveTo(to *modeldir.Target, extra func(dir string) (modeldir.Che
 	return to.Commit(c)
 }
 
-// write writes the files of m into dir.
 func (m *Model) write(dir string) error {
 	if err := m.validate(); err != nil {
 		return err

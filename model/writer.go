@@ -74,7 +74,6 @@ func (w *Writer) failed(file string, err error) error {
 	return w.to.InFile(modeldir.InFile(file, err))
 }
 
-// create creates the file of words or texts.
 func (w *Writer) create() error {
 	name := w.known.Input.rowsFile()
 	file, err := os.Create(filepath.Join(w.to.Temp, name))
@@ -103,7 +102,6 @@ func (w *Writer) Commit(ctx context.Context, e Encoding) (Info, error) {
 	return w.model.Info, w.to.Commit(modeldir.Checkpoint{})
 }
 
-// finish writes the files of the model.
 func (w *Writer) finish(ctx context.Context) error {
 	if err := w.model.validateDictionary(); err != nil {
 		return err

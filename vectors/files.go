@@ -20,7 +20,6 @@ type File struct {
 	Rows   int    `json:"rows"`   // number of valid rows
 }
 
-// findFiles returns the files that paths name.
 func findFiles(paths []string) ([]input.Member, error) {
 	if len(paths) == 0 {
 		return nil, &InputError{Err: errors.New("no file of vectors is named")}

@@ -154,7 +154,6 @@ func (r *reader) readFile(ctx context.Context, yield func(*Dense, error) bool) e
 	return err
 }
 
-// readRows yields the rows of a file.
 func (r *reader) readRows(ctx context.Context, in *storedFile, yield func(*Dense, error) bool) error {
 	o := &r.options
 	stored, size, err := decompress(in)
@@ -601,7 +600,6 @@ func (t *tally) add(s string) {
 	}
 }
 
-// warn appends a warning if the count isn't 0.
 func (t *tally) warn(warnings []string, items string) []string {
 	if t.count == 0 {
 		return warnings

@@ -83,7 +83,6 @@ func (f *jsonFormat) columns(piece []byte) ([]tabular.Column, error) {
 	return columns, nil
 }
 
-// addJSON adds a value of a column.
 func (s *sampler) addJSON(value []byte) {
 	switch c := value[0]; c {
 	case 'n':
@@ -325,7 +324,6 @@ func (p *jsonParser) members(visit func(key []byte) error) error {
 	return nil
 }
 
-// value parses any value.
 func (p *jsonParser) value() ([]byte, error) {
 	end := valueEnd(p.b, p.i)
 	if end < 0 {

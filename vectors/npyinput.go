@@ -15,7 +15,6 @@ import (
 	"overcomplete/vectors/internal/tabular"
 )
 
-// readNpy yields the rows of a .npy file.
 func (r *reader) readNpy(ctx context.Context, _ heading, c *content) (iter.Seq2[chunk, error], error) {
 	if c.size < 0 {
 		array, err := npy.Open(c, c.size)
@@ -29,7 +28,6 @@ func (r *reader) readNpy(ctx context.Context, _ heading, c *content) (iter.Seq2[
 	return r.readArray(ctx, array, err)
 }
 
-// readNpz yields the rows of an array in a .npz file.
 func (r *reader) readNpz(ctx context.Context, _ heading, c *content) (iter.Seq2[chunk, error], error) {
 	file, size, err := c.RandomAccess()
 	if err != nil {
@@ -94,7 +92,6 @@ const (
 	cached = 1 << 15 // numbers that are checked while they are in the cache
 )
 
-// rowsPerBlock returns the number of rows of a block.
 func rowsPerBlock(dim int) int { return max(1, min(blockRows, blockNumbers/dim)) }
 
 // readArray yields the rows of a matrix. The argument err is the error of opening it. Rows without names are named by

@@ -163,7 +163,6 @@ type sampler struct {
 	nested  string // type of a value that is nested, or ""
 }
 
-// addString adds a value that is a string.
 func (s *sampler) addString(value []byte) {
 	s.strings++
 	if value = bytes.TrimSpace(value); len(value) > 0 && value[0] == '[' {

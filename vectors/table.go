@@ -72,7 +72,6 @@ func (r *reader) tableOptions() tabular.Options {
 	return tabular.Options{Rows: string(o.Rows), IDColumn: o.IDColumn, TextColumn: o.TextColumn, VectorColumns: o.VectorColumns}
 }
 
-// openTable yields the chunks of a table.
 func (r *reader) openTable(ctx context.Context, h heading, c *content) (iter.Seq2[chunk, error], error) {
 	var l *tabular.Layout
 	var blocks tabular.Blocks

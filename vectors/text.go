@@ -11,7 +11,6 @@ import (
 	"overcomplete/vectors/internal/tabular"
 )
 
-// readText yields the rows of text.
 func (r *reader) readText(ctx context.Context, h heading, c *content) (iter.Seq2[chunk, error], error) {
 	r.lines, r.position = true, h.lines
 	dim, bare, skipBad := r.dim, h.format == formatBare, r.options.SkipBad
@@ -146,7 +145,6 @@ func trailingNumbers(line []byte) (n int, word []byte) {
 	}
 }
 
-// lastField returns the offset of the last field of b.
 func lastField(b []byte) int { return bytes.LastIndexAny(b, separators) + 1 }
 
 // trimRow removes separators and the line break from both ends of a line.

@@ -27,7 +27,6 @@ type wordList struct {
 	stop   func() // ends next
 }
 
-// openWordList opens the word list of the options.
 func (r *reader) openWordList(ctx context.Context) (*wordList, error) {
 	path := r.options.WordList
 	f, err := open(ctx, path, r.earlier.files[path])

@@ -32,7 +32,6 @@ func Write(w io.Writer, s *vectors.CSR) error {
 	})
 }
 
-// readShape reads the shape of a matrix. It returns an error if the format isn't CSR.
 func readShape(a *npy.Archive) (rows, cols int, err error) {
 	format, err := read[string](a, "format")
 	if err != nil {
@@ -51,7 +50,6 @@ func readShape(a *npy.Archive) (rows, cols int, err error) {
 	return int(shape[0]), int(shape[1]), nil
 }
 
-// read reads an array of a.
 func read[T npy.Element](a *npy.Archive, name string, shape ...int) ([]T, error) {
 	array, err := a.Open(name)
 	if err != nil {

@@ -61,7 +61,6 @@ func Mostly(column []string) bool {
 // timeOfDay matches a time after a date, with an optional offset from UTC. Second 60 is a leap second.
 var timeOfDay = regexp.MustCompile(`^[Tt ]([01]\d|2[0-4]):[0-5]\d(:([0-5]\d|60)([.,]\d+)?)? ?(UTC)?([Zz]|[+-]([01]\d|2[0-3])(:?[0-5]\d)?)?$`)
 
-// parse returns the day of a date.
 func parse(value string) (day int32, ok bool) {
 	const n = len(time.DateOnly)
 	if len(value) < n || value[4] != '-' {
@@ -187,7 +186,6 @@ func ordinal(day int32, unit int) int {
 	return year / 100
 }
 
-// label names a period, given its ordinal.
 func label(n, unit int) string {
 	switch units[unit] {
 	case "day":

@@ -144,7 +144,6 @@ func NewArray(name string, h Header, r *io.SectionReader) *Array {
 	return &Array{Header: h, r: r, size: r.Size(), at: r, name: name}
 }
 
-// wrap prefixes an error with the array's name.
 func (a *Array) wrap(err error) error {
 	if err == nil || a.name == "" || err == io.EOF {
 		return err
@@ -274,7 +273,6 @@ type decoder[T any] struct {
 	same   bool // T has the file's representation on a little-endian machine
 }
 
-// decoderOf returns the decoder of an array's elements.
 func decoderOf[T Element](a *Array) (d decoder[T], err error) {
 	switch d := any(&d).(type) {
 	case *decoder[float32]:
@@ -379,7 +377,6 @@ func floats(a *Array) (decoder[float32], error) {
 	return decoder[float32]{}, a.typeError("float16, bfloat16, float32, float64 or integers")
 }
 
-// characters returns the decoder of strings.
 func characters(a *Array) (decoder[string], error) {
 	digits, isBytes := strings.CutPrefix(strings.TrimLeft(a.Type, "|<>"), "S")
 	n, err := strconv.ParseUint(digits, 10, 64)
@@ -463,7 +460,6 @@ func truncated(h Header, want int, got int64) error {
 
 var errMore = errors.New("more data follows the array")
 
-// expectEnd returns an error unless r is at its end.
 func expectEnd(r io.Reader) error {
 	var b [1]byte
 	switch _, err := io.ReadFull(r, b[:]); {

@@ -150,7 +150,6 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 	return f, f.check()
 }
 
-// parse parses the header.
 func (f *File) parse(text []byte) error {
 	if !bytes.HasPrefix(text, []byte("{")) {
 		return errors.New("it does not begin with {")
@@ -244,7 +243,6 @@ func readFull(r io.Reader, b []byte) error {
 	return err
 }
 
-// quote returns a quoted and shortened name.
 func quote(name string) string {
 	const limit = 60
 	return fmt.Sprintf("%.*q", limit, name)

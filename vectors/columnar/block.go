@@ -105,7 +105,6 @@ const (
 	blockText    = 16 << 20
 )
 
-// next reads the next block.
 func (r *rows) next() (err error) {
 	for r.left == 0 {
 		if r.left, err = r.nextGroup(r.Layout); err != nil {

@@ -58,7 +58,6 @@ type chunk[T float32 | string] struct {
 // A decoder fills a slice with the next values of a leaf.
 type decoder[T float32 | string] func(l leaf, next source, values []T) error
 
-// decodeNumbers is the [decoder] of numbers.
 func decodeNumbers(l leaf, next source, numbers []float32) error {
 	b, err := next(len(numbers))
 	if err == nil {
@@ -131,7 +130,6 @@ func (c *chunk[T]) present() []T {
 	return c.values[c.i:end]
 }
 
-// nextBatch reads the next batch of slots.
 func (c *chunk[T]) nextBatch() error {
 	for c.left == 0 {
 		if c.ended = c.rest == 0; c.ended {
@@ -196,7 +194,6 @@ func (c *chunk[T]) begin() error {
 	return nil
 }
 
-// finish returns an error unless the chunk has ended.
 func (c *chunk[T]) finish() error {
 	if !c.ended {
 		return fmt.Errorf("column %.60q has more values than rows", c.Name)

@@ -57,7 +57,6 @@ func newSource(l leaf, encoding format.Encoding, limit int, b []byte) (source, e
 	return nil, fmt.Errorf("%w encoding of %v (got %v)", errUnsupported, l.physical, encoding)
 }
 
-// cut cuts n bytes off the beginning of b.
 func cut(b *[]byte, n int) ([]byte, error) {
 	if n < 0 || n > len(*b) {
 		return nil, errShort
@@ -269,7 +268,6 @@ func readRuns[T uint8 | uint32](r *runs, to []T) error {
 	return nil
 }
 
-// fill sets all elements of to to x.
 func fill[T any](to []T, x T) {
 	if len(to) == 0 {
 		return

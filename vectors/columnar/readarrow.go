@@ -51,7 +51,6 @@ type arrowColumn struct {
 	element values // of lists
 }
 
-// arrowColumns returns the columns of a schema.
 func arrowColumns(s *arrow.Schema) (columns []arrowColumn) {
 	value, _ := s.Metadata().GetValue(huggingFace)
 	classes := classNames(value)
@@ -192,7 +191,6 @@ func raw(a arrow.Array, lo, hi, size int) []byte {
 	return data.Buffers()[1].Bytes()[(data.Offset()+lo)*size : (data.Offset()+hi)*size]
 }
 
-// appendNumbers appends numbers lo to hi−1 of an array.
 func (v *values) appendNumbers(to []float32, a arrow.Array, lo, hi int) []float32 {
 	n, b := len(to), raw(a, lo, hi, v.size)
 	to = slices.Grow(to, hi-lo)[:n+hi-lo]

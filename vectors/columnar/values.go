@@ -182,7 +182,6 @@ func instant(t int64, unit time.Duration) time.Time {
 	return time.Unix(seconds, rest*int64(unit)).UTC()
 }
 
-// formatUUID formats 16 bytes as a UUID.
 func formatUUID(b []byte) string {
 	s := hex.EncodeToString(b)
 	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
