@@ -3,7 +3,6 @@ package columnar
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -245,12 +244,12 @@ func (c *chunk[T]) openPage(h *format.DataPageHeader, size int64) error {
 	}
 	var repetitions, definitions []byte
 	if c.inList > 0 {
-		if repetitions, b, err = cutLevels(b, h.RepetitionLevelEncoding); err != nil {
+		if repetitions, err = cutLevels(&b, h.RepetitionLevelEncoding); err != nil {
 			return err
 		}
 	}
 	if c.defined > 0 {
-		if definitions, b, err = cutLevels(b, h.DefinitionLevelEncoding); err != nil {
+		if definitions, err = cutLevels(&b, h.DefinitionLevelEncoding); err != nil {
 			return err
 		}
 	}
@@ -258,18 +257,11 @@ func (c *chunk[T]) openPage(h *format.DataPageHeader, size int64) error {
 }
 
 // cutLevels cuts the levels and their length off the beginning of a page.
-func cutLevels(b []byte, encoding format.Encoding) (levels, rest []byte, err error) {
+func cutLevels(b *[]byte, encoding format.Encoding) (levels []byte, err error) {
 	if encoding != format.RLE {
-		return nil, nil, fmt.Errorf("unsupported encoding of levels (got %v, want RLE)", encoding)
+		return nil, fmt.Errorf("unsupported encoding of levels (got %v, want RLE)", encoding)
 	}
-	if len(b) < 4 {
-		return nil, nil, errShort
-	}
-	n, rest := binary.LittleEndian.Uint32(b), b[4:]
-	if uint64(n) > uint64(len(rest)) {
-		return nil, nil, errShort
-	}
-	return rest[:n], rest[n:], nil
+	return cutSized(b)
 }
 
 // openPageV2 opens a data page of version 2, whose levels are not compressed.
