@@ -544,7 +544,7 @@ func TestReadSafetensorsTensors(t *testing.T) {
 	matrix := func(name string, x float32) safetensors.Tensor {
 		return safetensors.New(name, []int{1, 1}, []float32{x})
 	}
-	words := safetensors.New("words", []int{2}, []uint8("a\n"))
+	words := safetensors.NewText("words", 2, func(w io.Writer) error { _, err := io.WriteString(w, "a\n"); return err })
 	var many []safetensors.Tensor
 	var names []string // as the message shows the first five
 	for i := range 200 {

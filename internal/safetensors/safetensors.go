@@ -59,7 +59,7 @@ type Tensor struct {
 
 // New returns a tensor with the given elements in C order. The product of shape must be len(data).
 func New[T npy.Number](name string, shape []int, data []T) Tensor {
-	typ := map[string]string{"<f4": "F32", "<i8": "I64", "<i4": "I32", "|u1": "U8"}[npy.TypeOf[T]()]
+	typ := map[string]string{"<f4": "F32", "<i8": "I64", "<i4": "I32"}[npy.TypeOf[T]()]
 	return Tensor{
 		entry: entry{name: name, Type: typ, Shape: shape},
 		size:  int64(len(data)) * sizes[typ],
