@@ -16,13 +16,15 @@ import (
 	"overcomplete/vectors/internal/tabular"
 )
 
-// Values are the type and kind of a column's values, or of the elements of its lists. Plain values are little-endian
+// Values are the type and kind of a column's values, or of the elements of Parquet's lists. Plain values are little-endian
 // numbers of size bytes, or bytes.
 type values struct {
 	tabular.Column
 	size   int                             // of a plain value in bytes, or 0 for strings
 	floats func(to []float32, from []byte) // converts plain numbers; nil for other values
 	print  func(b []byte) string           // formats a plain value as a string; nil for strings
+
+	element *values // type of the elements of Arrow's lists; nil for other values
 }
 
 // scalars returns the type of values that are only formatted.
