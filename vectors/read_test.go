@@ -627,8 +627,7 @@ func TestReadStdin(t *testing.T) {
 	}
 }
 
-// Rows without words are named by their numbers in the file, even if rows are dropped, with a
-// warning.
+// Rows without words are named by their numbers in the file, with a warning.
 func TestReadNumbersRows(t *testing.T) {
 	d := numberedRows()
 	for name, content := range map[string]string{
@@ -643,9 +642,6 @@ func TestReadNumbersRows(t *testing.T) {
 			t.Errorf("%s: source %+v, streamed %+v", name, source, streamedSource)
 		}
 	}
-	bad := &Dense{IDs: d.IDs[:3], Dim: 1, Data: []float32{1, float32(math.NaN()), 3}}
-	checkRead(t, tempFile(t, npyFile(bad, false)), ReadOptions{SkipBad: true}, &Dense{IDs: []string{"0", "2"}, Dim: 1, Data: []float32{1, 3}})
-	checkError(t, tempFile(t, npyFile(bad, false)), ReadOptions{}, `FILE: row 2: word "1": value 1 is not a finite number (got NaN)`)
 }
 
 // Reading a table whose rows need no bytes ends when its context is cancelled.

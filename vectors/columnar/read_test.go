@@ -610,14 +610,8 @@ func TestStreamArrow(t *testing.T) {
 		defer w.Close()
 		out := ipc.NewWriter(w, ipc.WithSchema(schema))
 		defer out.Close()
-		lists := array.NewFixedSizeListBuilder(memory.DefaultAllocator, 100, arrow.PrimitiveTypes.Float32)
-		for range rows {
-			lists.Append(true)
-			for k := range 100 {
-				lists.ValueBuilder().(*array.Float32Builder).Append(float32(k + 1))
-			}
-		}
-		batch := array.NewRecordBatch(schema, []arrow.Array{lists.NewArray()}, rows)
+		lists := fixedLists(rows, 100, func(i int) float32 { return float32(i%100 + 1) })
+		batch := array.NewRecordBatch(schema, []arrow.Array{lists}, rows)
 		for range batches {
 			if out.Write(batch) != nil {
 				return
