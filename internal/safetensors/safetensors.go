@@ -171,7 +171,7 @@ func (f *File) parse(text []byte) error {
 			f.tensors[name] = e
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", quote(name), err)
+			return fmt.Errorf("%.60q: %w", name, err)
 		}
 	}
 	return nil
@@ -184,22 +184,21 @@ func (f *File) check() error {
 	})
 	end := int64(0)
 	for _, e := range entries {
-		name := quote(e.name)
 		if e.Type == "" || e.Shape == nil || len(e.Offsets) != 2 || e.Offsets[0] < 0 || e.Offsets[1] < e.Offsets[0] {
-			return fmt.Errorf("tensor %s: want a dtype, a shape and two data_offsets in order", name)
+			return fmt.Errorf("tensor %.60q: want a dtype, a shape and two data_offsets in order", e.name)
 		}
 		if len(e.Shape) > maxRank {
-			return fmt.Errorf("tensor %s has %d dimensions, want at most %d", name, len(e.Shape), maxRank)
+			return fmt.Errorf("tensor %.60q has %d dimensions, want at most %d", e.name, len(e.Shape), maxRank)
 		}
 		n, err := e.Shape.Elements()
 		if err != nil {
-			return fmt.Errorf("tensor %s: %w", name, err)
+			return fmt.Errorf("tensor %.60q: %w", e.name, err)
 		}
 		if size := sizes[e.Type]; size > 0 && (int64(n) > math.MaxInt64/size || int64(n)*size != e.Offsets[1]-e.Offsets[0]) {
-			return fmt.Errorf("tensor %s: %s of shape %v does not fit its data_offsets %v", name, e.Type, e.Shape, e.Offsets)
+			return fmt.Errorf("tensor %.60q: %s of shape %v does not fit its data_offsets %v", e.name, e.Type, e.Shape, e.Offsets)
 		}
 		if e.Offsets[0] != end {
-			return fmt.Errorf("tensor %s begins at %d, where %d is expected: tensors must neither overlap nor leave gaps", name, e.Offsets[0], end)
+			return fmt.Errorf("tensor %.60q begins at %d, where %d is expected: tensors must neither overlap nor leave gaps", e.name, e.Offsets[0], end)
 		}
 		end = e.Offsets[1]
 	}
@@ -227,9 +226,9 @@ func (f *File) Matrices() []string {
 func (f *File) Array(name string) (*npy.Array, error) {
 	e, ok := f.tensors[name]
 	if !ok {
-		return nil, fmt.Errorf("no tensor %s", quote(name))
+		return nil, fmt.Errorf("no tensor %.60q", name)
 	}
-	title := fmt.Sprintf("tensor %s of type %s", quote(name), quote(e.Type))
+	title := fmt.Sprintf("tensor %.60q of type %.60q", name, e.Type)
 	elements := io.NewSectionReader(f.data, e.Offsets[0], e.Offsets[1]-e.Offsets[0])
 	return npy.NewArray(title, npy.Header{Type: numpyTypes[e.Type], Shape: e.Shape}, elements), nil
 }
@@ -241,9 +240,4 @@ func readFull(r io.Reader, b []byte) error {
 		return errors.New("truncated while it was read")
 	}
 	return err
-}
-
-func quote(name string) string {
-	const limit = 60
-	return fmt.Sprintf("%.*q", limit, name)
 }

@@ -124,8 +124,6 @@ func unsignedOf(b []byte) (x uint64) {
 	return x
 }
 
-func bigInteger(b []byte) *big.Int { return big.NewInt(integerOf(b)) }
-
 // bigEndian returns the whole number of a decimal.
 func bigEndian(b []byte) *big.Int {
 	if len(b) > maxDecimal {
