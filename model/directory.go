@@ -39,9 +39,6 @@ func Open(dir string) (*Model, error) {
 
 // inputError returns err as a [*vectors.InputError] about the model at path.
 func inputError(path string, err error) error {
-	if err == nil {
-		return nil
-	}
 	if e, ok := err.(*fs.PathError); ok {
 		err = e.Err // the path already names the file
 	}

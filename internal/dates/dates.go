@@ -101,15 +101,16 @@ func Divide(days []int32, max, limit int) Series {
 	sorted := slices.DeleteFunc(slices.Sorted(slices.Values(days)), func(day int32) bool { return day == None })
 	cut := int(tail * float64(len(sorted)))
 	first, last := sorted[cut], sorted[len(sorted)-1-cut]
-	for unit := range units {
-		if unit < len(units)-1 && ordinal(last, unit)-ordinal(first, unit) >= max {
+	century := len(units) - 1
+	for unit := range century {
+		if ordinal(last, unit)-ordinal(first, unit) >= max {
 			continue
 		}
-		if s := divide(days, unit, max); unit == len(units)-1 || len(s.Periods) <= limit {
+		if s := divide(days, unit, max); len(s.Periods) <= limit {
 			return s
 		}
 	}
-	panic("no unit") // the last unit always returns
+	return divide(days, century, max)
 }
 
 // DivideBy groups days by a unit, such as "month". It returns an error if there is no such unit, or if the series

@@ -81,9 +81,6 @@ func Write(w io.Writer, info map[string]string, tensors []Tensor) error {
 	}
 	end := int64(0)
 	for _, t := range tensors {
-		if n, err := t.entry.Shape.Elements(); err != nil || int64(n)*sizes[t.entry.Type] != t.size {
-			return fmt.Errorf("tensor %q: %d values do not have shape %v", t.entry.name, t.size/sizes[t.entry.Type], t.entry.Shape)
-		}
 		t.entry.Offsets = []int64{end, end + t.size}
 		end += t.size
 		header[t.entry.name] = t.entry

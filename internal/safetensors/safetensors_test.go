@@ -88,9 +88,6 @@ func TestRoundTrip(t *testing.T) {
 		_, err := read[float32](f, "values", shape...)
 		testonly.ErrorSays(t, fmt.Sprint("shape ", shape), err, `tensor "values" of type "F32": array of shape [50000 2], want `)
 	}
-	if err := Write(io.Discard, nil, []Tensor{New("x", []int{2, 2}, values[:3])}); err == nil {
-		t.Error("no error for three values of shape 2×2")
-	}
 	// Every truncated file is refused.
 	for n := range b.Len() {
 		if n > 1000 && n < b.Len()-1000 {
