@@ -39,9 +39,6 @@ func Open(dir string) (*Model, error) {
 
 // inputError returns err as a [*vectors.InputError] about the model at path.
 func inputError(path string, err error) error {
-	if err == nil {
-		return nil
-	}
 	if e, ok := err.(*fs.PathError); ok {
 		err = e.Err // the path already names the file
 	}
@@ -120,28 +117,20 @@ func readInfo(dir *os.File) (info Info, err error) {
 	return parseInfo(data)
 }
 
-// parseInfo parses and validates a model.json.
 func parseInfo(data []byte) (Info, error) {
 	var info Info
-	version, err := formatVersion(data)
-	switch {
-	case err != nil:
-	case version != FormatVersion:
-		err = fmt.Errorf("format version is %d, want %d: train the model again with this version", version, FormatVersion)
-	default:
+	var version struct{ Format int }
+	err := parseJSON(data, &version)
+	if err == nil && version.Format != FormatVersion {
+		err = fmt.Errorf("format version is %d, want %d: train the model again with this version", version.Format, FormatVersion)
+	}
+	if err == nil {
 		err = parseJSON(data, &info)
 	}
 	if err == nil {
 		err = info.validate()
 	}
 	return info, modeldir.InFile(modeldir.Info, err)
-}
-
-// formatVersion returns the version that a model.json declares.
-func formatVersion(data []byte) (int, error) {
-	var info struct{ Format int }
-	err := parseJSON(data, &info)
-	return info.Format, err
 }
 
 func parseJSON(data []byte, v any) error {
@@ -156,7 +145,6 @@ func parseJSON(data []byte, v any) error {
 	return nil
 }
 
-// readArray reads an array of the given shape from a file.
 func readArray(dir *os.File, name string, shape ...int) (data []float32, err error) {
 	err = modeldir.ReadFile(dir, name, func(f *input.File) error {
 		array, err := npy.Open(f, f.Size())
@@ -222,10 +210,8 @@ func checkUnit(x []float32, dim int) error {
 }
 
 func checkFinite(values []float32) error {
-	for i, v := range values {
-		if v := float64(v); math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("value %d is %v", i, v)
-		}
+	if i := float32s.NotFinite(values); i >= 0 {
+		return fmt.Errorf("value %d is %v", i, values[i])
 	}
 	return nil
 }
@@ -247,13 +233,13 @@ func (m *Model) Save(dir string, force bool) error {
 // SaveTo is [Model.Save] for a target. The function extra, if not nil, makes the model a checkpoint by adding files to
 // the temporary directory.
 func (m *Model) SaveTo(to *modeldir.Target, extra func(dir string) (modeldir.Checkpoint, error)) error {
-	dir, err := to.Begin()
-	if err != nil {
+	if err := to.Begin(); err != nil {
 		return err
 	}
 	var c modeldir.Checkpoint
-	if err = m.write(dir); err == nil && extra != nil {
-		c, err = extra(dir)
+	err := m.write(to.Temp)
+	if err == nil && extra != nil {
+		c, err = extra(to.Temp)
 	}
 	if err != nil {
 		return to.Abort(to.InFile(err))
@@ -261,7 +247,6 @@ func (m *Model) SaveTo(to *modeldir.Target, extra func(dir string) (modeldir.Che
 	return to.Commit(c)
 }
 
-// write writes the files of m into dir.
 func (m *Model) write(dir string) error {
 	if err := m.validate(); err != nil {
 		return err

@@ -207,6 +207,7 @@ func TestCheckSaveRefuses(t *testing.T) {
 }
 
 func TestSaveRefuses(t *testing.T) {
+	ofTexts := func(spoil func(m *Model)) func(m *Model) { return func(m *Model) { *m = *textModel(); spoil(m) } }
 	for _, tt := range []struct {
 		name  string
 		spoil func(m *Model)
@@ -234,6 +235,13 @@ func TestSaveRefuses(t *testing.T) {
 			m.Info.Training.Recipe = Best{Common: Common{Method: Signed, Atoms: 3, Epochs: 1, DictionarySteps: 1}, TrainRows: 1e9}
 		}, "train_rows is 1000000000, want at most the 2 rows of the training"},
 		{"codes without a description", func(m *Model) { m.Info.Encoding = nil }, "model.json: no description of the codes"},
+		{"texts that are not said", ofTexts(func(m *Model) { m.Info.Encoding.SetKind(nil) }), "disagree on whether rows are texts"},
+		{"no texts", ofTexts(func(m *Model) { m.Codes.Texts = nil }), "disagree on whether rows are texts"},
+		{"fewer texts", ofTexts(func(m *Model) { m.Codes.Texts.Text = m.Codes.Texts.Text[:3] }), "texts.jsonl: texts and rows differ in number (got 3 and 4)"},
+		{"another column", ofTexts(func(m *Model) { m.Codes.Texts.Columns[0].Name = "other" }), `texts.jsonl: the columns are ["other"`},
+		{"two columns of a name", ofTexts(func(m *Model) { m.Codes.Texts.Columns[0].Name = "text"; m.Info.Encoding.Columns[0] = "text" }), `two columns are named "text"`},
+		{"an id with a line's end", ofTexts(func(m *Model) { m.Codes.IDs[2] = "a\nb" }), "texts.jsonl: line 3, "},
+		{"fewer values of a column", ofTexts(func(m *Model) { m.Codes.Texts.Columns[1].Values = nil }), "wrong number of values (got 0, want 4)"},
 		{"NaN in a metric", func(m *Model) { m.Info.Training.Epochs[0].Error = math.NaN() }, "model.json"},
 	} {
 		dir := filepath.Join(t.TempDir(), "model")
@@ -387,8 +395,6 @@ func TestOpenBad(t *testing.T) {
 		{"a long number", replace(modeldir.Info, `"epoch": 1`, `"epoch": 1`+strings.Repeat("0", 1000)), modeldir.Info, "\"epoch\" has the wrong type, number 1000"},
 		{"a word that is not UTF-8", replace(modeldir.Words, "word 1", "word \xff"), modeldir.Words, "line 2, "},
 		{"an empty word", replace(modeldir.Words, "word 1 \u00a0é", ""), modeldir.Words, `line 2, "": the word is empty`},
-		{"a NUL in a word", replace(modeldir.Words, "word 1", "word\x001"), modeldir.Words, "line 2, "},
-		{"a tab in a word", replace(modeldir.Words, "word 1", "word\t1"), modeldir.Words, "line 2, "},
 		{"a carriage return in a word", replace(modeldir.Words, "word 1", "word\r1"), modeldir.Words, "line 2, "},
 		{"two words a line", replace(modeldir.Words, "\nword 1", " word 1"), modeldir.Words, "fewer rows than the 4 that model.json says"},
 	} {

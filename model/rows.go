@@ -129,7 +129,6 @@ func (r *rowFiles) next(n int) (*vectors.Sparse, error) {
 	return &vectors.Sparse{IDs: ids, Texts: texts, CSR: *codes}, nil
 }
 
-// all returns all rows.
 func (r *rowFiles) all() (*vectors.Sparse, error) {
 	n := r.info.Rows()
 	if err := memory.Check(r.bytes); err != nil {

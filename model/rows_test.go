@@ -67,11 +67,7 @@ func readAll(dir string) (*Model, error) {
 			return nil, err
 		}
 		m.Codes.IDs = append(m.Codes.IDs, rows.IDs...)
-		if rows.Texts != nil && m.Codes.Texts == nil {
-			m.Codes.Texts = rows.Texts
-		} else {
-			m.Codes.Texts = m.Codes.Texts.Join(rows.Texts)
-		}
+		m.Codes.Texts = m.Codes.Texts.Join(rows.Texts)
 		m.Codes.Append(&rows.CSR)
 	}
 	return m, nil

@@ -10,19 +10,6 @@ import (
 	"overcomplete/internal/safetensors"
 )
 
-// Names in a model's .safetensors file: see [Model.WriteSafetensors].
-const (
-	wordsTensor      = "words"
-	textsTensor      = "texts"
-	dictionaryTensor = "dictionary"
-	meanTensor       = "mean"
-	themesTensor     = "themes"
-	indptrTensor     = "codes.indptr"
-	indicesTensor    = "codes.indices"
-	dataTensor       = "codes.data"
-	infoMetadata     = modeldir.Info
-)
-
 // WriteSafetensors exports m as one .safetensors file, for programs that read safetensors. [Open] doesn't read it. If
 // the parts of m don't agree, or if a word contains a newline, it returns an error and writes nothing.
 //
@@ -46,15 +33,19 @@ func (m *Model) WriteSafetensors(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	tensors := []safetensors.Tensor{safetensors.New(dictionaryTensor, []int{m.Dictionary.Len(), m.Dictionary.Dim}, m.Dictionary.Atoms)}
-	if m.Dictionary.Mean != nil {
-		tensors = append(tensors, safetensors.New(meanTensor, []int{len(m.Dictionary.Mean)}, m.Dictionary.Mean))
+	d := &m.Dictionary
+	tensors := []safetensors.Tensor{safetensors.New("dictionary", []int{d.Len(), d.Dim}, d.Atoms)}
+	if d.Mean != nil {
+		tensors = append(tensors, safetensors.New("mean", []int{d.Dim}, d.Mean))
 	}
 	if t := info.Training.Themes; t != nil {
-		tensors = append(tensors, safetensors.New(themesTensor, []int{t.Len(), m.Dictionary.Dim}, m.Dictionary.Themes))
+		tensors = append(tensors, safetensors.New("themes", []int{t.Len(), d.Dim}, d.Themes))
 	}
 	if codes := m.Codes; codes != nil {
-		name := info.Encoding.Input.rowsTensor()
+		name := "words"
+		if codes.Texts != nil {
+			name = "texts"
+		}
 		var size counter
 		lines := func(w io.Writer) error {
 			b := bufio.NewWriter(w)
@@ -64,23 +55,15 @@ func (m *Model) WriteSafetensors(w io.Writer) error {
 			return modeldir.InFile(name, err)
 		}
 		tensors = append(tensors,
-			safetensors.New(indptrTensor, []int{len(codes.Ptr)}, codes.Ptr),
-			safetensors.New(indicesTensor, []int{len(codes.Index)}, codes.Index),
-			safetensors.New(dataTensor, []int{len(codes.Value)}, codes.Value),
+			safetensors.New("codes.indptr", []int{len(codes.Ptr)}, codes.Ptr),
+			safetensors.New("codes.indices", []int{len(codes.Index)}, codes.Index),
+			safetensors.New("codes.data", []int{len(codes.Value)}, codes.Value),
 			safetensors.NewText(name, int64(size), lines))
 	}
-	return safetensors.Write(w, map[string]string{infoMetadata: string(text)}, tensors)
+	return safetensors.Write(w, map[string]string{modeldir.Info: string(text)}, tensors)
 }
 
 // A counter counts the bytes that are written to it.
 type counter int64
 
 func (c *counter) Write(p []byte) (int, error) { *c += counter(len(p)); return len(p), nil }
-
-// rowsTensor returns the name of the tensor with the content of rowsFile.
-func (in *Input) rowsTensor() string {
-	if in.Texts {
-		return textsTensor
-	}
-	return wordsTensor
-}

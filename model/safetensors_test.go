@@ -68,6 +68,9 @@ func TestWriteSafetensorsRefuses(t *testing.T) {
 	}
 }
 
+// openings has all functions that read a model.
+var openings = map[string]func(dir string) (*Model, error){"Open": Open, "OpenDictionary": OpenDictionary, "Rows": readAll}
+
 // An exported model isn't a model to open.
 func TestOpenFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.safetensors")
@@ -75,7 +78,7 @@ func TestOpenFile(t *testing.T) {
 	if Is(path) {
 		t.Error("the file is a model")
 	}
-	for name, open := range map[string]func(string) (*Model, error){"Open": Open, "OpenDictionary": OpenDictionary, "Rows": readAll} {
+	for name, open := range openings {
 		if _, err := open(path); err == nil || err.Error() != path+": not a model (got a file, want a directory with model.json); if it is an exported model, use the directory that it was exported from" {
 			t.Errorf("%s: error %v", name, err)
 		}

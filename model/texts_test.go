@@ -59,29 +59,6 @@ func TestOpenBadTexts(t *testing.T) {
 	testonly.ErrorSays(t, "without texts", err, modeldir.Texts)
 }
 
-// A model whose parts don't agree is not saved.
-func TestSaveBadTexts(t *testing.T) {
-	for name, change := range map[string]func(m *Model){
-		"texts that are not said":  func(m *Model) { m.Info.Encoding.SetKind(nil) },
-		"no texts":                 func(m *Model) { m.Codes.Texts = nil },
-		"fewer texts":              func(m *Model) { m.Codes.Texts.Text = m.Codes.Texts.Text[:3] },
-		"another column":           func(m *Model) { m.Codes.Texts.Columns[0].Name = "other" },
-		"two columns of a name":    func(m *Model) { m.Codes.Texts.Columns[0].Name = "text"; m.Info.Encoding.Columns[0] = "text" },
-		"an id with a line's end":  func(m *Model) { m.Codes.IDs[2] = "a\nb" },
-		"fewer values of a column": func(m *Model) { m.Codes.Texts.Columns[1].Values = nil },
-	} {
-		m := textModel()
-		change(m)
-		dir := filepath.Join(t.TempDir(), "model")
-		if err := m.Save(dir, false); err == nil {
-			t.Errorf("%s: saved", name)
-		}
-		if _, err := os.Stat(dir); err == nil {
-			t.Errorf("%s: there is something", name)
-		}
-	}
-}
-
 // If split accepts a changed line, it returns the values of parse.
 func TestSplitLines(t *testing.T) {
 	const special = "\"\\{},:u0a \x00\n\x7f\xff"

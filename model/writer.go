@@ -17,7 +17,7 @@ import (
 type Writer struct {
 	model     Model // dictionary and Info, without codes
 	to        *modeldir.Target
-	dir       string   // temporary directory; "" after Commit or Abort
+	ended     bool     // after Commit or Abort
 	file      *os.File // file of words or texts; nil before the first row
 	lines     *bufio.Writer
 	codesFile *os.File
@@ -32,12 +32,12 @@ func (m *Model) NewWriter(dir string, force bool) (*Writer, error) {
 
 // NewWriterTo is [Model.NewWriter] for a target.
 func (m *Model) NewWriterTo(to *modeldir.Target) (*Writer, error) {
-	dir, err := to.Begin()
+	err := to.Begin()
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{model: Model{Info: m.Info, Dictionary: m.Dictionary, Labels: m.Labels}, to: to, dir: dir}
-	if w.codesFile, err = os.Create(filepath.Join(dir, modeldir.Codes)); err == nil {
+	w := &Writer{model: Model{Info: m.Info, Dictionary: m.Dictionary, Labels: m.Labels}, to: to}
+	if w.codesFile, err = os.Create(filepath.Join(to.Temp, modeldir.Codes)); err == nil {
 		w.codes, err = csr.NewWriter(w.codesFile, m.Dictionary.Len())
 	}
 	if err != nil {
@@ -74,10 +74,9 @@ func (w *Writer) failed(file string, err error) error {
 	return w.to.InFile(modeldir.InFile(file, err))
 }
 
-// create creates the file of words or texts.
 func (w *Writer) create() error {
 	name := w.known.Input.rowsFile()
-	file, err := os.Create(filepath.Join(w.dir, name))
+	file, err := os.Create(filepath.Join(w.to.Temp, name))
 	if err != nil {
 		return w.failed(name, err)
 	}
@@ -99,16 +98,15 @@ func (w *Writer) Commit(ctx context.Context, e Encoding) (Info, error) {
 	if err := w.finish(ctx); err != nil {
 		return Info{}, w.Abort(w.to.InFile(err))
 	}
-	w.dir = ""
+	w.ended = true
 	return w.model.Info, w.to.Commit(modeldir.Checkpoint{})
 }
 
-// finish writes the files of the model.
 func (w *Writer) finish(ctx context.Context) error {
 	if err := w.model.validateDictionary(); err != nil {
 		return err
 	}
-	return w.model.writeDictionary(w.dir, func() error {
+	return w.model.writeDictionary(w.to.Temp, func() error {
 		return modeldir.InFile(w.known.Input.rowsFile(), cmp.Or(w.lines.Flush(), w.file.Sync(), w.file.Close()))
 	}, func() error {
 		err := w.codes.Finish(ctx)
@@ -122,7 +120,7 @@ func (w *Writer) finish(ctx context.Context) error {
 // Abort removes the temporary files, unless Commit was called. It returns err, combined with the error of the
 // removal.
 func (w *Writer) Abort(err error) error {
-	if w.dir == "" {
+	if w.ended {
 		return err
 	}
 	w.file.Close() // closing no file is an error without effect
@@ -130,6 +128,6 @@ func (w *Writer) Abort(err error) error {
 	if w.codes != nil {
 		w.codes.Close()
 	}
-	w.dir = ""
+	w.ended = true
 	return w.to.Abort(err)
 }

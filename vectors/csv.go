@@ -289,17 +289,12 @@ func (p *csvParser) nextCell() ([]byte, error) {
 	if p.b[min(p.i, len(p.b)-1)] == '"' {
 		p.line += bytes.Count(p.b[p.i:end], newline)
 	}
-	p.endCell(end)
-	return cell, err
-}
-
-// endCell moves past the end of a cell.
-func (p *csvParser) endCell(end int) {
 	p.i = end + 1
 	if end == len(p.b) || p.b[end] == '\n' {
 		p.ended = true
 		p.line++
 	}
+	return cell, err
 }
 
 // endRow moves past the row and returns the number of its unread cells.

@@ -55,7 +55,6 @@ var (
 	errPickle   = errors.New("is a Python pickle, such as gensim's .kv, which only Python can read; save the vectors with gensim's save_word2vec_format or with numpy.save")
 )
 
-// errFormat returns the error for an unknown format.
 func errFormat() error {
 	others := ""
 	for _, f := range tabular.Formats {

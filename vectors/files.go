@@ -20,14 +20,13 @@ type File struct {
 	Rows   int    `json:"rows"`   // number of valid rows
 }
 
-// findFiles returns the files that paths name.
 func findFiles(paths []string) ([]input.Member, error) {
 	if len(paths) == 0 {
 		return nil, &InputError{Err: errors.New("no file of vectors is named")}
 	}
 	for _, path := range paths {
 		if info, err := os.Stat(path); err == nil && info.IsDir() && modeldir.Contains(filepath.Join(path, modeldir.Info)) {
-			return nil, inputError(path, errModel)
+			return nil, inputError(path, errors.New("is a model, not dense vectors; export its codes in a dense format first"))
 		}
 	}
 	members, err := input.Files(paths)
@@ -36,8 +35,6 @@ func findFiles(paths []string) ([]input.Member, error) {
 	}
 	return members, err
 }
-
-var errModel = errors.New("is a model, not dense vectors; export its codes in a dense format first")
 
 // A schema is the format, vector length and columns of a file, described for messages. All files of an input must have
 // the same schema.

@@ -154,7 +154,6 @@ func (r *reader) readFile(ctx context.Context, yield func(*Dense, error) bool) e
 	return err
 }
 
-// readRows yields the rows of a file.
 func (r *reader) readRows(ctx context.Context, in *storedFile, yield func(*Dense, error) bool) error {
 	o := &r.options
 	stored, size, err := decompress(in)
@@ -562,13 +561,8 @@ func areTexts(names []string) bool {
 // checkVector returns an error if a number is infinite or NaN. The parser of text checks
 // its own numbers.
 func checkVector(vector []float32) error {
-	if float32s.Finite(vector) {
-		return nil
-	}
-	for i, x := range vector {
-		if x-x != 0 { // infinite or NaN
-			return fmt.Errorf("value %d is %w (got %v)", i+1, errNotNumber, x)
-		}
+	if i := float32s.NotFinite(vector); i >= 0 {
+		return fmt.Errorf("value %d is %w (got %v)", i+1, errNotNumber, vector[i])
 	}
 	return nil
 }
@@ -606,7 +600,6 @@ func (t *tally) add(s string) {
 	}
 }
 
-// warn appends a warning if the count isn't 0.
 func (t *tally) warn(warnings []string, items string) []string {
 	if t.count == 0 {
 		return warnings

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,16 +17,6 @@ import (
 	"overcomplete/testonly"
 )
 
-// zeros returns n zero bytes.
-func zeros(n int64) io.Reader { return io.LimitReader(zero{}, n) }
-
-type zero struct{}
-
-func (zero) Read(p []byte) (int, error) {
-	clear(p)
-	return len(p), nil
-}
-
 // archive returns a .npz file of arrays of zeros, in the order of names.
 func archive(t *testing.T, method uint16, names []string, headers ...npy.Header) string {
 	t.Helper()
@@ -36,14 +25,9 @@ func archive(t *testing.T, method uint16, names []string, headers ...npy.Header)
 	for i, h := range headers {
 		w, err := z.CreateHeader(&zip.FileHeader{Name: names[i] + ".npy", Method: method})
 		testonly.Must(t, err)
-		size := int64(4)
-		for _, d := range h.Shape {
-			size *= int64(d)
-		}
+		n, _ := h.Shape.Elements()
 		testonly.Must(t, npy.WriteHeader(w, h))
-		if _, err := io.Copy(w, zeros(size)); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, npy.WriteElements(w, make([]float32, n)))
 	}
 	testonly.Must(t, z.Close())
 	return b.String()
@@ -118,20 +102,13 @@ func TestReadDeclaredRows(t *testing.T) {
 // An endless word list is read only up to the number of rows.
 func TestReadEndlessWordList(t *testing.T) {
 	w := standardInput(t)
-	go io.Copy(w, repeated("word\n")) // until the reader closes
+	go func() {
+		for err := error(nil); err == nil; { // until the reader closes
+			_, err = w.WriteString("word\n")
+		}
+	}()
 	checkError(t, tempFile(t, npyFile(&Dense{IDs: []string{"a", "b"}, Dim: 1, Data: []float32{1, 2}}, false)), ReadOptions{WordList: "-"},
 		"FILE: the word list has more words than rows (got more than 2 words)")
-}
-
-// repeated is a reader of an endlessly repeated text.
-type repeated string
-
-func (text repeated) Read(p []byte) (int, error) {
-	n := 0
-	for n+len(text) <= len(p) {
-		n += copy(p[n:], text)
-	}
-	return n, nil
 }
 
 // An input that exceeds the machine's memory is an error that states the need. The files are

@@ -45,7 +45,7 @@ func stringEnd(b []byte, i int) int {
 func (f *jsonFormat) columns(piece []byte) ([]tabular.Column, error) {
 	f.index = map[string]int{}
 	var samplers []*sampler
-	var first *lineError // error of the first malformed record
+	var first *InputError // the first malformed record
 	add := func(key []byte) *sampler {
 		i, ok := f.index[string(key)]
 		if !ok {
@@ -67,7 +67,7 @@ func (f *jsonFormat) columns(piece []byte) ([]tabular.Column, error) {
 			return err
 		})
 		if problem != nil && first == nil {
-			first = &lineError{number, problem}
+			first = &InputError{Line: number + 1, Err: problem}
 		}
 		if rows++; rows == maxSampled {
 			break
@@ -83,7 +83,6 @@ func (f *jsonFormat) columns(piece []byte) ([]tabular.Column, error) {
 	return columns, nil
 }
 
-// addJSON adds a value of a column.
 func (s *sampler) addJSON(value []byte) {
 	switch c := value[0]; c {
 	case 'n':
@@ -325,7 +324,6 @@ func (p *jsonParser) members(visit func(key []byte) error) error {
 	return nil
 }
 
-// value parses any value.
 func (p *jsonParser) value() ([]byte, error) {
 	end := valueEnd(p.b, p.i)
 	if end < 0 {

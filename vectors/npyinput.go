@@ -15,7 +15,6 @@ import (
 	"overcomplete/vectors/internal/tabular"
 )
 
-// readNpy yields the rows of a .npy file.
 func (r *reader) readNpy(ctx context.Context, _ heading, c *content) (iter.Seq2[chunk, error], error) {
 	if c.size < 0 {
 		array, err := npy.Open(c, c.size)
@@ -29,7 +28,6 @@ func (r *reader) readNpy(ctx context.Context, _ heading, c *content) (iter.Seq2[
 	return r.readArray(ctx, array, err)
 }
 
-// readNpz yields the rows of an array in a .npz file.
 func (r *reader) readNpz(ctx context.Context, _ heading, c *content) (iter.Seq2[chunk, error], error) {
 	file, size, err := c.RandomAccess()
 	if err != nil {
@@ -50,27 +48,13 @@ func (r *reader) readNpz(ctx context.Context, _ heading, c *content) (iter.Seq2[
 		return nil, err
 	}
 	array, err := archive.Open(name)
-	if err == nil {
-		err = cmp.Or(npy.Expect[float32](array, array.Shape...), checkShape(array.Shape))
-	}
-	if err != nil {
-		return nil, err
-	}
-	return r.readArray(ctx, array, r.checkNames(archive.Names()))
+	return r.readArray(ctx, array, cmp.Or(err, r.checkNames(archive.Names())))
 }
 
 // checkNames returns an error if a file has words beside its array, and there is no word list.
 func (r *reader) checkNames(arrays []string) error {
 	if r.list == nil && slices.Contains(arrays, "words") {
 		return &tabular.OptionError{Option: "WordList", Err: errors.New(`contains "words", which aren't read; write them to a file with a word per line, and name it as the word list`)}
-	}
-	return nil
-}
-
-// checkShape returns an error unless an array of this shape is V×L with a valid L.
-func checkShape(shape npy.Shape) error {
-	if len(shape) != 2 || shape[1] < 1 || shape[1] > MaxDim {
-		return fmt.Errorf("the array is not a matrix of rows × dimensions (got shape %v)", shape)
 	}
 	return nil
 }
@@ -108,7 +92,6 @@ const (
 	cached = 1 << 15 // numbers that are checked while they are in the cache
 )
 
-// rowsPerBlock returns the number of rows of a block.
 func rowsPerBlock(dim int) int { return max(1, min(blockRows, blockNumbers/dim)) }
 
 // readArray yields the rows of a matrix. The argument err is the error of opening it. Rows without names are named by
@@ -117,8 +100,11 @@ func (r *reader) readArray(ctx context.Context, array *npy.Array, err error) (it
 	if err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(npy.Expect[float32](array, array.Shape...), checkShape(array.Shape)); err != nil {
+	if err := npy.Expect[float32](array, array.Shape...); err != nil {
 		return nil, err
+	}
+	if shape := array.Shape; len(shape) != 2 || shape[1] < 1 || shape[1] > MaxDim {
+		return nil, fmt.Errorf("the array is not a matrix of rows × dimensions (got shape %v)", shape)
 	}
 	r.numbered = r.list == nil
 	rows, dim := array.Shape[0], array.Shape[1]

@@ -27,17 +27,9 @@ type splitter struct {
 
 	first   []byte // returned again by piece, unless nil
 	next    []byte // begins with the bytes after the previous piece
-	err     error  // the reason for the end, or nil
+	err     error  // the reason for the end, or nil; the line of an [InputError] counts from the end of the previous piece
 	buffers sync.Pool
 }
-
-// A lineError is an error in a line of a file.
-type lineError struct {
-	lines int // lines between the previous piece and the line
-	err   error
-}
-
-func (e *lineError) Error() string { return e.err.Error() }
 
 var errQuote = fmt.Errorf("the quote that begins in this line doesn't end within the file, or within %d bytes", maxLine)
 
@@ -64,7 +56,7 @@ func (s *splitter) piece() ([]byte, error) {
 		last := err == io.EOF || err == io.ErrUnexpectedEOF
 		end, quote := s.cut(buf, last)
 		if quote >= 0 && (last || end == 0 && len(buf) >= maxLine) {
-			s.err = &lineError{bytes.Count(buf[end:quote], newline), errQuote}
+			s.err = &InputError{Line: bytes.Count(buf[end:quote], newline) + 1, Err: errQuote}
 			return buf[:end], nil
 		}
 		if last {

@@ -213,7 +213,6 @@ func Stream(ctx context.Context, paths []string, o ReadOptions, source *Source) 
 	return (&reader{options: o}).stream(ctx, paths, source)
 }
 
-// stream implements [Stream].
 func (r *reader) stream(ctx context.Context, paths []string, source *Source) iter.Seq2[*Dense, error] {
 	return func(yield func(*Dense, error) bool) {
 		readCtx, cancel := context.WithCancel(ctx)

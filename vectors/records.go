@@ -82,18 +82,17 @@ func detectRecords(head []byte, dim int, whole bool) (f recordFormat, start int,
 	return csv, start, nil
 }
 
-// openRecords opens a table in text with the heading h. The first piece, of about first bytes, determines the columns.
-// The other pieces have about size bytes. The function ended is as in [parsePieces]. The reader r counts keys that
-// aren't columns.
-func (r *reader) openRecords(ctx context.Context, h heading, name string, file io.Reader, o tabular.Options, first, size int, ended func() bool) (*tabular.Layout, tabular.Blocks, error) {
+// openRecords opens a table in text with the heading h. The first piece, a window, determines the columns. The other
+// pieces have about size bytes. The function ended is as in [parsePieces]. The reader r counts keys that aren't columns.
+func (r *reader) openRecords(ctx context.Context, h heading, name string, file io.Reader, o tabular.Options, size int, ended func() bool) (*tabular.Layout, tabular.Blocks, error) {
 	line := h.lines // lines before the next piece
 	locate := func(err error) error {
-		if at, ok := errors.AsType[*lineError](err); ok {
-			return &InputError{File: input.Name(name), Line: line + at.lines + 1, Err: at.err}
+		if at, ok := errors.AsType[*InputError](err); ok {
+			return &InputError{File: input.Name(name), Line: line + at.Line, Err: at.Err}
 		}
 		return err
 	}
-	s := &splitter{file: file, size: first, cut: h.record.cut}
+	s := &splitter{file: file, size: window, cut: h.record.cut}
 	piece, err := s.piece()
 	if err == nil && len(piece) == 0 && s.err != io.EOF {
 		err = s.err
@@ -164,7 +163,6 @@ type sampler struct {
 	nested  string // type of a value that is nested, or ""
 }
 
-// addString adds a value that is a string.
 func (s *sampler) addString(value []byte) {
 	s.strings++
 	if value = bytes.TrimSpace(value); len(value) > 0 && value[0] == '[' {

@@ -11,7 +11,6 @@ import (
 	"overcomplete/internal/safetensors"
 )
 
-// readSafetensors yields the rows of a tensor in a .safetensors file.
 func (r *reader) readSafetensors(ctx context.Context, _ heading, c *content) (iter.Seq2[chunk, error], error) {
 	file, size, err := c.RandomAccess()
 	if err != nil {

@@ -44,25 +44,23 @@ type storedFile struct {
 // open opens the file at path, or standard input if path is "-". If ctx is cancelled,
 // open and Read return. If an earlier reading recorded the state of the file, it isn't hashed again.
 func open(ctx context.Context, path string, earlier fileState) (*storedFile, error) {
-	file, err := openFile(ctx, path)
-	if err != nil {
-		return nil, err
+	file := os.Stdin
+	if path != "-" {
+		var err error // of ctx, if it ends before a named pipe has a writer
+		if file, err = input.Wait(ctx, func() (*os.File, error) { return os.Open(path) }); err != nil {
+			return nil, err
+		}
 	}
 	const blocks = 4
 	ctx, cancel := context.WithCancel(ctx)
-	f := &storedFile{
-		file:   file,
-		ctx:    ctx,
-		cancel: cancel,
-		blocks: make(chan []byte, blocks),
-		spare:  make(chan []byte, blocks),
-	}
-	if f.info, f.known = earlier.info, earlier.sha256; f.known != "" {
-		// The method changed compares the file with f.info.
-	} else if f.info, err = file.Stat(); err != nil {
-		f.Close()
-		return nil, err
-	} else {
+	f := &storedFile{file: file, ctx: ctx, cancel: cancel, info: earlier.info, known: earlier.sha256,
+		blocks: make(chan []byte, blocks), spare: make(chan []byte, blocks)}
+	if f.known == "" { // otherwise the method changed compares the file with f.info
+		var err error
+		if f.info, err = file.Stat(); err != nil {
+			f.Close()
+			return nil, err
+		}
 		f.hash = sha256.New()
 	}
 	for range blocks {
@@ -70,15 +68,6 @@ func open(ctx context.Context, path string, earlier fileState) (*storedFile, err
 	}
 	go f.readAhead()
 	return f, nil
-}
-
-// openFile opens a file, or standard input. It waits for the writer of a named pipe until
-// ctx is done.
-func openFile(ctx context.Context, path string) (*os.File, error) {
-	if path == "-" {
-		return os.Stdin, nil
-	}
-	return input.Wait(ctx, func() (*os.File, error) { return os.Open(path) })
 }
 
 func (f *storedFile) readAhead() {

@@ -20,7 +20,7 @@ func streamed(t *testing.T, path string, o ReadOptions) (*Dense, *Source, error)
 		if err != nil {
 			return nil, nil, err
 		}
-		all.IDs, all.Data, all.Dim = append(all.IDs, d.IDs...), append(all.Data, d.Data...), d.Dim
+		all.Append(d)
 		if d.Len() == 0 || len(d.Data) != d.Len()*d.Dim {
 			t.Errorf("%d words with %d numbers", d.Len(), len(d.Data))
 		}

@@ -9,9 +9,10 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"slices"
 
-	"overcomplete/internal/memory"
+	"overcomplete/internal/input"
 	"overcomplete/vectors/internal/tabular"
 )
 
@@ -32,27 +33,25 @@ func (c *content) RandomAccess() (io.ReaderAt, int64, error) {
 		c.stored.readRest() // concurrently with ReadAt
 		return c.stored, c.size, nil
 	}
+	data, err := input.ReadAll(&boundedContent{content: c}, math.MaxInt)
+	return bytes.NewReader(data), int64(len(data)), err
+}
+
+// boundedContent returns an error if content expands too much.
+type boundedContent struct {
+	*content
+	read int64
+}
+
+func (b *boundedContent) Read(p []byte) (int, error) {
 	// Vectors compress poorly. A higher ratio is a decompression bomb.
 	const ratio, free = 100, 16 << 20
-	data := make([]byte, 0, 1<<20)
-	for {
-		if len(data) == cap(data) {
-			if err := memory.Check(2 * uint64(len(data))); err != nil {
-				return nil, 0, fmt.Errorf("the content must fit into memory: %w", err)
-			}
-			data = slices.Grow(data, len(data))
-		}
-		n, err := c.Read(data[len(data):cap(data)])
-		data = data[:len(data)+n]
-		switch {
-		case err == io.EOF:
-			return bytes.NewReader(data), int64(len(data)), nil
-		case err != nil:
-			return nil, 0, err
-		case int64(len(data)) > free+ratio*c.stored.delivered.Load():
-			return nil, 0, fmt.Errorf("%d bytes expand to more than %d times their size; if this is intended, decompress the file first", c.stored.delivered.Load(), ratio)
-		}
+	n, err := b.content.Read(p)
+	b.read += int64(n)
+	if stored := b.stored.delivered.Load(); err == nil && b.read > free+ratio*stored {
+		err = fmt.Errorf("%d bytes expand to more than %d times their size; if this is intended, decompress the file first", stored, ratio)
 	}
+	return n, err
 }
 
 // findFormat returns the registered format of a file that begins with head, or nil.
@@ -73,13 +72,12 @@ func (r *reader) tableOptions() tabular.Options {
 	return tabular.Options{Rows: string(o.Rows), IDColumn: o.IDColumn, TextColumn: o.TextColumn, VectorColumns: o.VectorColumns}
 }
 
-// openTable yields the chunks of a table.
 func (r *reader) openTable(ctx context.Context, h heading, c *content) (iter.Seq2[chunk, error], error) {
 	var l *tabular.Layout
 	var blocks tabular.Blocks
 	var err error
 	if r.lines = h.record != nil; r.lines {
-		l, blocks, err = r.openRecords(ctx, h, r.Path, c, r.tableOptions(), window, textChunk, r.ended)
+		l, blocks, err = r.openRecords(ctx, h, r.Path, c, r.tableOptions(), textChunk, r.ended)
 	} else {
 		l, blocks, err = h.table.Open(c, r.tableOptions())
 		blocks = r.readAhead(ctx, blocks)

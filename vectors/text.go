@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"iter"
 	"slices"
 
@@ -12,18 +11,12 @@ import (
 	"overcomplete/vectors/internal/tabular"
 )
 
-// readText yields the rows of text.
 func (r *reader) readText(ctx context.Context, h heading, c *content) (iter.Seq2[chunk, error], error) {
 	r.lines, r.position = true, h.lines
-	return r.readPieces(ctx, c, textChunk, h.format == formatBare), nil
-}
-
-// readPieces yields the rows of text in file. It parses pieces of about size bytes on all CPUs. Bare rows have no words.
-func (r *reader) readPieces(ctx context.Context, file io.Reader, size int, bare bool) iter.Seq2[chunk, error] {
-	dim, skipBad := r.dim, r.options.SkipBad
-	return parsePieces(ctx, &splitter{file: file, size: size, cut: cutLines}, r.ended, func(lines []byte) chunk {
+	dim, bare, skipBad := r.dim, h.format == formatBare, r.options.SkipBad
+	return parsePieces(ctx, &splitter{file: c, size: textChunk, cut: cutLines}, r.ended, func(lines []byte) chunk {
 		return parseRows(lines, dim, bare, skipBad)
-	})
+	}), nil
 }
 
 // parseRows parses lines of text; bare rows have no words. Unless skipBad is set, it stops
@@ -107,7 +100,7 @@ func parseVector(b []byte, vector []float32) error {
 		vector[k] = x
 		i = end
 	}
-	if rest := trimLeft(b[i:]); len(rest) > 0 {
+	if rest := bytes.TrimLeft(b[i:], separators); len(rest) > 0 {
 		return fmt.Errorf("the line continues after the vector (got %s)", quote(rest))
 	}
 	return nil
@@ -130,7 +123,7 @@ func cutField(line []byte) (field, rest []byte) {
 func cutVector(line []byte, n int) (word, vector []byte) {
 	word = line
 	for range n {
-		word = trimRight(word[:lastField(word)])
+		word = bytes.TrimRight(word[:lastField(word)], separators)
 	}
 	return word, line[len(word):]
 }
@@ -147,35 +140,14 @@ func trailingNumbers(line []byte) (n int, word []byte) {
 		if _, _, err := parseNumber(word, i); err != nil {
 			return n, word
 		}
-		word = trimRight(word[:i])
+		word = bytes.TrimRight(word[:i], separators)
 		n++
 	}
 }
 
-// lastField returns the offset of the last field of b.
-func lastField(b []byte) int {
-	i := len(b)
-	for i > 0 && !isSeparator(b[i-1]) {
-		i--
-	}
-	return i
-}
+func lastField(b []byte) int { return bytes.LastIndexAny(b, separators) + 1 }
 
 // trimRow removes separators and the line break from both ends of a line.
 func trimRow(line []byte) []byte {
-	return trimLeft(trimRight(bytes.TrimRight(line, "\r\n")))
-}
-
-func trimLeft(b []byte) []byte {
-	for len(b) > 0 && isSeparator(b[0]) {
-		b = b[1:]
-	}
-	return b
-}
-
-func trimRight(b []byte) []byte {
-	for len(b) > 0 && isSeparator(b[len(b)-1]) {
-		b = b[:len(b)-1]
-	}
-	return b
+	return bytes.Trim(bytes.TrimRight(line, "\r\n"), separators)
 }

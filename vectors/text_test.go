@@ -1,6 +1,7 @@
 package vectors
 
 import (
+	"bufio"
 	"errors"
 	"io"
 	"iter"
@@ -27,7 +28,8 @@ func TestReadTextErrorOrder(t *testing.T) {
 		"a 1\nb 2\ncx": "broken",
 	} {
 		r := &reader{dim: 1, file: file{declared: -1}}
-		_, err := r.collect(r.readPieces(t.Context(), io.MultiReader(strings.NewReader(text), iotest.ErrReader(broken)), textChunk, false))
+		file := bufio.NewReader(io.MultiReader(strings.NewReader(text), iotest.ErrReader(broken)))
+		_, err := r.collect(must(r.readText(t.Context(), heading{}, &content{Reader: file})))
 		if err == nil || !strings.HasSuffix(err.Error(), message) {
 			t.Errorf("error is %v, want %s", err, message)
 		}

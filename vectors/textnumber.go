@@ -1,6 +1,7 @@
 package vectors
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"math"
@@ -83,8 +84,12 @@ func parseDecimal(b []byte, i int) (value float32, end int, err error) {
 		i += 1 + n
 		exponent += e
 	}
-	if digits > 19 {
-		digits -= leadingZeros(b[start:i])
+	if digits > 19 { // leading zeros don't count
+		leading := b[start:i]
+		if n := bytes.IndexAny(leading, "123456789"); n >= 0 {
+			leading = leading[:n]
+		}
+		digits -= bytes.Count(leading, []byte("0"))
 	}
 
 	// The mantissa, the power of ten and their product x are each rounded to 53 bits.
@@ -105,19 +110,6 @@ func parseDecimal(b []byte, i int) (value float32, end int, err error) {
 		return 0, i, errTooLarge // the syntax is right
 	}
 	return float32(x), i, nil
-}
-
-// leadingZeros returns the number of zeros before the first other digit of a number.
-func leadingZeros(number []byte) (n int) {
-	for _, c := range number {
-		if '1' <= c && c <= '9' {
-			break
-		}
-		if c == '0' {
-			n++
-		}
-	}
-	return n
 }
 
 // parseDigits parses the leading digits of eight bytes of text. The first byte is the
@@ -171,8 +163,9 @@ func isWhole(b []byte) bool {
 	return len(b) > 0
 }
 
-// isSeparator reports whether c separates fields of a row. Only ASCII space and tab
-// do, because words contain other white space, such as U+00A0.
+// separators are the bytes that separate fields of a row. Words contain other white space, such as U+00A0.
+const separators = " \t"
+
 func isSeparator(c byte) bool { return c == ' ' || c == '\t' }
 
 // appendExact appends the shortest decimal that parses to x.

@@ -97,7 +97,6 @@ func (t *Texts) Add(text string, columns []string) {
 	}
 }
 
-// set replaces row i.
 func (t *Texts) set(i int, text string, columns []string) {
 	t.Text[i] = text
 	for c, value := range columns {

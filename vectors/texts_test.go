@@ -57,13 +57,10 @@ func TestReadKinds(t *testing.T) {
 func TestStreamTexts(t *testing.T) {
 	d := &Dense{IDs: []string{"a", "b", "c"}, Dim: 1, Data: []float32{1, 0, 3}}
 	path, o := tempFile(t, npyFile(d, false)), ReadOptions{WordList: tempFile(t, "it rains cats\nit snows today\nit rains cats\n")}
-	var all Dense
-	for d, err := range Stream(t.Context(), []string{path}, o, new(Source)) {
-		testonly.Must(t, err)
-		all.Append(d)
-	}
+	all, _, err := streamed(t, path, o)
+	testonly.Must(t, err)
 	want, _, err := Read(t.Context(), []string{path}, o)
-	if err != nil || !reflect.DeepEqual(&all, want) {
+	if err != nil || !reflect.DeepEqual(all, want) {
 		t.Errorf("%+v, want %+v, %v", all, want, err)
 	}
 	s := NewSample(2, 1)

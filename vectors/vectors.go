@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"slices"
 
+	"overcomplete/internal/float32s"
 	"overcomplete/internal/npy"
 )
 
@@ -39,10 +40,8 @@ func (d *Dense) Validate() error {
 	if d.Dim < 1 || d.Len() < 1 || len(d.Data)%d.Dim != 0 || len(d.Data)/d.Dim != d.Len() {
 		return fmt.Errorf("vectors have inconsistent sizes (got %d numbers for %d rows of length %d)", len(d.Data), d.Len(), d.Dim)
 	}
-	for i, v := range d.Data {
-		if v-v != 0 { // infinite or NaN
-			return fmt.Errorf("%.100q: value %d of the vector is not a finite number (got %v)", d.IDs[i/d.Dim], i%d.Dim+1, v)
-		}
+	if i := float32s.NotFinite(d.Data); i >= 0 {
+		return fmt.Errorf("%.100q: value %d of the vector is not a finite number (got %v)", d.IDs[i/d.Dim], i%d.Dim+1, d.Data[i])
 	}
 	return nil
 }

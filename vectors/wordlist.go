@@ -21,14 +21,12 @@ type wordList struct {
 	next   func() ([]tabular.Row, error) // returns io.EOF after the last row
 	rows   []tabular.Row                 // the next ones
 	read   int                           // rows so far
-	lines  bool                          // rows are lines
-	table  *tabular.Layout               // nil unless rows are in a table
+	table  *tabular.Layout               // nil if rows are lines
 	done   bool                          // the rest of the table is only hashed
 	stored *storedFile
 	stop   func() // ends next
 }
 
-// openWordList opens the word list of the options.
 func (r *reader) openWordList(ctx context.Context) (*wordList, error) {
 	path := r.options.WordList
 	f, err := open(ctx, path, r.earlier.files[path])
@@ -67,7 +65,7 @@ func (r *reader) newList(ctx context.Context, path string, f *storedFile) (*word
 	} else if format != nil && namesTexts(format, o.TextColumn) {
 		stored.Discard(start)
 		h := heading{lines: bytes.Count(head[:start], newline), record: format}
-		l.table, blocks, err = r.openRecords(ctx, h, path, stored, columns, window, textChunk, func() bool { return l.done })
+		l.table, blocks, err = r.openRecords(ctx, h, path, stored, columns, textChunk, func() bool { return l.done })
 	} else {
 		r.readLines(l, stored)
 		return l, nil
@@ -113,7 +111,6 @@ func (r *reader) readLines(l *wordList, content *bufio.Reader) {
 	r.setKind(names)
 	lines := bufio.NewScanner(content)
 	lines.Buffer(nil, window)
-	l.lines = true
 	row := make([]tabular.Row, 1)
 	l.next = func() ([]tabular.Row, error) {
 		switch {
@@ -142,7 +139,7 @@ func (l *wordList) name(row *tabular.Row, texts bool) error {
 	t := &l.rows[0]
 	l.rows = l.rows[1:]
 	l.read++
-	if l.lines && !texts && strings.Contains(t.Name, "\t") {
+	if l.table == nil && !texts && strings.Contains(t.Name, "\t") {
 		return &InputError{File: l.file, Line: l.read, Err: errTab}
 	}
 	row.Name, row.NotID, row.ID, row.Columns = t.Name, t.NotID, t.ID, t.Columns

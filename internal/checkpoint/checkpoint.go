@@ -19,7 +19,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/input"
@@ -238,24 +237,20 @@ func (c *Checkpoint) Restore(use func(m Matrix, read func(part []float32) error)
 	for _, matrix := range matrices(&c.Info) {
 		err := readFile(c.dir, matrix.file(), func(f *input.File) error {
 			hash := sha256.New()
-			r := bufio.NewReaderSize(io.TeeReader(f, hash), 1<<20)
-			h, err := npy.ReadHeader(r)
-			if err != nil {
-				return err
+			a, err := npy.Open(bufio.NewReaderSize(io.TeeReader(f, hash), 1<<20), f.Size())
+			if err == nil {
+				err = npy.Expect[float32](a, matrix.shape...)
 			}
-			if shape := matrix.shape; h.Type != "<f4" || h.Fortran || !slices.Equal(h.Shape, shape) {
-				return fmt.Errorf("array of type %s and shape %v, want <f4 and %v", h.Type, h.Shape, shape)
+			if err == nil {
+				err = use(matrix.Matrix, a.ReadNext)
 			}
-			if err := use(matrix.Matrix, func(part []float32) error { return npy.ReadElements(r, part) }); err != nil {
-				return err
+			if err == nil {
+				err = a.End()
 			}
-			if _, err := r.ReadByte(); err != io.EOF {
-				return errors.New("more data follows the array")
+			if err == nil && hex.EncodeToString(hash.Sum(nil)) != c.sums[matrix.file()] {
+				err = errDamaged
 			}
-			if hex.EncodeToString(hash.Sum(nil)) != c.sums[matrix.file()] {
-				return errDamaged
-			}
-			return nil
+			return err
 		})
 		if err != nil {
 			return &vectors.InputError{File: c.dir, Err: err}

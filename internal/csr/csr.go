@@ -32,16 +32,22 @@ func Write(w io.Writer, s *vectors.CSR) error {
 	})
 }
 
-// readShape reads the shape of a matrix. It returns an error if the format isn't CSR.
 func readShape(a *npy.Archive) (rows, cols int, err error) {
-	format, err := read[string](a, "format")
+	array, err := a.Open("format")
 	if err != nil {
 		return 0, 0, err
 	}
-	if format[0] != "csr" {
-		return 0, 0, fmt.Errorf("sparse format is %.20q, not csr", format[0])
+	format, err := array.ReadText()
+	if err != nil {
+		return 0, 0, err
 	}
-	shape, err := read[int64](a, "shape", 2)
+	if format != "csr" {
+		return 0, 0, fmt.Errorf("sparse format is %.20q, not csr", format)
+	}
+	if array, err = a.Open("shape"); err != nil {
+		return 0, 0, err
+	}
+	shape, err := npy.Read[int64](array, 2)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -49,13 +55,4 @@ func readShape(a *npy.Archive) (rows, cols int, err error) {
 		return 0, 0, fmt.Errorf("no sparse matrix can have shape %v", shape)
 	}
 	return int(shape[0]), int(shape[1]), nil
-}
-
-// read reads an array of a.
-func read[T npy.Element](a *npy.Archive, name string, shape ...int) ([]T, error) {
-	array, err := a.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	return npy.Read[T](array, shape...)
 }

@@ -82,7 +82,6 @@ func (w *Writer) Finish(ctx context.Context) error {
 	})
 }
 
-// pointers yields the row offsets.
 func (w *Writer) pointers(yield func(int64) bool) {
 	end := int64(0)
 	for _, n := range w.lengths {

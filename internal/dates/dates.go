@@ -7,6 +7,7 @@ package dates
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -60,7 +61,6 @@ func Mostly(column []string) bool {
 // timeOfDay matches a time after a date, with an optional offset from UTC. Second 60 is a leap second.
 var timeOfDay = regexp.MustCompile(`^[Tt ]([01]\d|2[0-4]):[0-5]\d(:([0-5]\d|60)([.,]\d+)?)? ?(UTC)?([Zz]|[+-]([01]\d|2[0-3])(:?[0-5]\d)?)?$`)
 
-// parse returns the day of a date.
 func parse(value string) (day int32, ok bool) {
 	const n = len(time.DateOnly)
 	if len(value) < n || value[4] != '-' {
@@ -72,9 +72,6 @@ func parse(value string) (day int32, ok bool) {
 
 // units lists the lengths of periods, shortest first.
 var units = []string{"day", "week", "month", "quarter", "year", "decade", "century"}
-
-// Units lists the lengths of periods that [DivideBy] accepts.
-func Units() string { return strings.Join(units, ", ") }
 
 // A Series assigns rows to periods.
 type Series struct {
@@ -104,23 +101,24 @@ func Divide(days []int32, max, limit int) Series {
 	sorted := slices.DeleteFunc(slices.Sorted(slices.Values(days)), func(day int32) bool { return day == None })
 	cut := int(tail * float64(len(sorted)))
 	first, last := sorted[cut], sorted[len(sorted)-1-cut]
-	for unit := range units {
-		if unit < len(units)-1 && ordinal(last, unit)-ordinal(first, unit) >= max {
+	century := len(units) - 1
+	for unit := range century {
+		if ordinal(last, unit)-ordinal(first, unit) >= max {
 			continue
 		}
-		if s := divide(days, unit, max); unit == len(units)-1 || len(s.Periods) <= limit {
+		if s := divide(days, unit, max); len(s.Periods) <= limit {
 			return s
 		}
 	}
-	panic("no unit") // the last unit always returns
+	return divide(days, century, max)
 }
 
-// DivideBy groups days by a unit, one of [Units]. It returns an error if there is no such unit, or if the series
+// DivideBy groups days by a unit, such as "month". It returns an error if there is no such unit, or if the series
 // would have more than 1,000 periods, even without long gaps.
 func DivideBy(days []int32, unit string) (Series, error) {
 	u := slices.Index(units, unit)
 	if u < 0 {
-		return Series{}, fmt.Errorf("no period %.40q (want one of %s)", unit, Units())
+		return Series{}, fmt.Errorf("no period %.40q (want one of %s)", unit, strings.Join(units, ", "))
 	}
 	s := divide(days, u, maxPeriods)
 	if n := len(s.Periods); n > maxPeriods {
@@ -134,21 +132,18 @@ func divide(days []int32, unit, limit int) Series {
 	counts := map[int]int{}   // number of rows by ordinal
 	of := make(map[int32]int) // ordinal of each day
 	for _, day := range days {
+		if day == None {
+			continue
+		}
 		n, known := of[day]
-		if !known && day != None {
+		if !known {
 			n = ordinal(day, unit)
 			of[day] = n
 		}
-		if day != None {
-			counts[n]++
-		}
+		counts[n]++
 	}
 	s := Series{Unit: units[unit], Of: make([]int32, len(days))}
-	used := make([]int, 0, len(counts))
-	for n := range counts {
-		used = append(used, n)
-	}
-	slices.Sort(used)
+	used := slices.Sorted(maps.Keys(counts))
 	long := used[len(used)-1]-used[0] >= limit
 	place := map[int]int32{}
 	for i, n := range used {
@@ -192,7 +187,6 @@ func ordinal(day int32, unit int) int {
 	return year / 100
 }
 
-// label names a period, given its ordinal.
 func label(n, unit int) string {
 	switch units[unit] {
 	case "day":

@@ -9,6 +9,7 @@ package float32s
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"unsafe"
 )
 
@@ -62,4 +63,12 @@ func Finite(x []float32) bool {
 		a |= uint64(math.Float32bits(x))&magnitude + one
 	}
 	return (a|b)&signs == 0
+}
+
+// NotFinite returns the index of the first number of x that is infinite or NaN, or -1.
+func NotFinite(x []float32) int {
+	if Finite(x) {
+		return -1
+	}
+	return slices.IndexFunc(x, func(v float32) bool { return v-v != 0 })
 }

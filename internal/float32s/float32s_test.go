@@ -18,12 +18,12 @@ func TestFinite(t *testing.T) {
 		for i := range x {
 			x[i] = edges[i%len(edges)]
 		}
-		if !Finite(x) {
+		if !Finite(x) || NotFinite(x) != -1 {
 			t.Errorf("Finite(%v) = false", x)
 		}
 		for i, was := range x {
 			for _, x[i] = range others {
-				if Finite(x) {
+				if Finite(x) || NotFinite(x) != i {
 					t.Errorf("Finite = true for %d numbers with %v at %d", n, x[i], i)
 				}
 			}

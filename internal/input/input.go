@@ -78,7 +78,6 @@ func ReadAll(r io.Reader, limit int) ([]byte, error) {
 	return nil, tooLarge(limit)
 }
 
-// pathError returns err as a [*fs.PathError].
 func pathError(path string, err error) error {
 	if _, ok := err.(*fs.PathError); ok || err == nil {
 		return err

@@ -14,7 +14,7 @@ import (
 )
 
 // A Target is the directory that a model, or the checkpoints of its training, are written to. It decides what they may
-// replace. Check returns an error before hours of work; Begin creates a temporary directory; Commit renames it.
+// replace. Check returns an error before hours of work; Begin creates a temporary directory, Temp; Commit renames it.
 type Target struct {
 	Name    string // the path as the caller gave it
 	Replace bool   // replace a model without labels and stop words, or an empty directory
@@ -24,7 +24,7 @@ type Target struct {
 	// replaced, unless Replace is set.
 	Checkpoint Checkpoint
 
-	dir       *atomicfile.Dir
+	*atomicfile.Dir
 	committed bool
 }
 
@@ -37,7 +37,7 @@ type Checkpoint struct {
 // NewTarget returns the target at path.
 func NewTarget(path string, replace bool) *Target {
 	t := &Target{Name: path, Replace: replace}
-	t.dir = atomicfile.NewDir(path, t.mayReplace)
+	t.Dir = atomicfile.NewDir(path, t.mayReplace)
 	return t
 }
 
@@ -49,38 +49,26 @@ func (t *Target) Check() error {
 	case t.Name == "-":
 		return &atomicfile.OutputError{Path: t.Name, Err: errors.New("a model is a directory and can't be written to a stream")}
 	}
-	return t.dir.Check()
+	return t.Dir.Check()
 }
 
 // Exists reports whether something exists at the path.
 func (t *Target) Exists() bool {
-	_, err := os.Lstat(t.dir.Path)
+	_, err := os.Lstat(t.Path)
 	return !errors.Is(err, os.ErrNotExist)
 }
 
-// Displaced is [atomicfile.Dir.Displaced].
-func (t *Target) Displaced() string { return t.dir.Displaced() }
-
-// Begin creates the directory temp for the files of a model. The caller must call Commit or Abort.
-func (t *Target) Begin() (temp string, err error) {
-	err = t.dir.Begin()
-	return t.dir.Temp, err
-}
-
-// Abort removes the files. It returns err, combined with the error of the removal.
-func (t *Target) Abort(err error) error { return t.dir.Abort(err) }
-
 // InFile returns err prefixed with the path of the target.
-func (t *Target) InFile(err error) error { return InFile(t.dir.Path, err) }
+func (t *Target) InFile(err error) error { return InFile(t.Path, err) }
 
 // Commit gives the directory its name. A model that can't be renamed is kept under its temporary name, which the error
 // states; a checkpoint is removed.
 func (t *Target) Commit(c Checkpoint) error {
-	placed, err := t.dir.Commit(c.Epoch == 0)
+	placed, err := t.Dir.Commit(c.Epoch == 0)
 	if placed {
 		t.Checkpoint = c
 	}
-	_, missing := os.Lstat(t.dir.Temp)
+	_, missing := os.Lstat(t.Temp)
 	t.committed = c.Epoch == 0 && (placed || missing == nil) // in place, or kept
 	return err
 }
@@ -90,7 +78,7 @@ func (t *Target) Committed() bool { return t.committed }
 
 // Left returns the epoch of the checkpoint of this training, if it is still in the directory, or 0.
 func (t *Target) Left() (epoch int) {
-	if hash, err := CheckpointHash(t.dir.Path); err != nil || hash != t.Checkpoint.Hash {
+	if hash, err := checkpointHash(t.Path); err != nil || hash != t.Checkpoint.Hash {
 		return 0
 	}
 	return t.Checkpoint.Epoch
@@ -104,7 +92,7 @@ func (t *Target) mayReplace(path string) error {
 	switch {
 	case t.Replace:
 	case t.Checkpoint.Epoch > 0:
-		hash, err := CheckpointHash(path)
+		hash, err := checkpointHash(path)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return InFile(Progress, err)
 		}
@@ -119,8 +107,8 @@ func (t *Target) mayReplace(path string) error {
 	return checkReplaceable(path)
 }
 
-// CheckpointHash returns the content hash that the checkpoint in dir stores. It verifies no file.
-func CheckpointHash(dir string) (string, error) {
+// checkpointHash returns the content hash that the checkpoint in dir stores. It verifies no file.
+func checkpointHash(dir string) (string, error) {
 	var progress struct{ Own string }
 	data, err := input.ReadRegular(filepath.Join(dir, Progress), MaxInfo)
 	if err == nil {

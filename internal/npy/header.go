@@ -15,7 +15,6 @@ import (
 var headerPattern = regexp.MustCompile(`^ *\{ *['"]descr['"] *: *['"]([^'"\\\n]*)['"] *, *['"]fortran_order['"] *: *(True|False) *, *` +
 	`['"]shape['"] *: *\( *((?:\d+ *, *)*)(\d*) *\) *,? *\} *\n?$`)
 
-// parseHeader parses a header.
 func parseHeader(text string) (h Header, err error) {
 	if strings.Contains(text, "'descr': [") {
 		return h, errors.New("structured arrays are not supported")

@@ -1,5 +1,5 @@
 // Package npy reads and writes NumPy's array files: .npy, which holds one array, and .npz, a zip archive of .npy
-// files. It supports numbers and strings. Integers of other types than int32 and int64, and big-endian numbers, are
+// files. It supports numbers, and single strings. Integers of other types than int32 and int64, and big-endian numbers, are
 // read only as vectors.
 //
 //	a, err := npy.Open(file, size)
@@ -29,23 +29,19 @@ const (
 	magic     = "\x93NUMPY"
 	maxHeader = 1 << 16 // bytes; NumPy itself reads no more than 10,000
 	chunk     = 1 << 16 // bytes that are converted at a time
-	maxString = 1 << 16 // bytes of one string
 )
 
-// Number is the constraint of the element types that [Write] supports.
+// A Number is a type as which numbers can be written and read:
+//   - float32: reads float16, bfloat16, float32, float64 or integers, in any byte order. A float64 outside the range of
+//     float32 becomes infinite, and integers are rounded. NumPy itself has no bfloat16. It saves the bfloat16 of the
+//     package ml_dtypes as an opaque type of two bytes, which no other array of numbers has.
+//   - int32, int64: reads int32 or int64, if the values are in the range
 type Number interface {
-	float32 | int32 | int64 | uint8
+	float32 | int32 | int64
 }
 
-// Write writes a .npy file of data in C order. It returns an error if the product of shape isn't len(data).
+// Write writes a .npy file of data in C order. The product of shape must be len(data).
 func Write[T Number](w io.Writer, shape Shape, data []T) error {
-	n, err := shape.Elements()
-	if err != nil {
-		return err
-	}
-	if n != len(data) {
-		return fmt.Errorf("%d values do not make an array of shape %v", len(data), shape)
-	}
 	if err := WriteHeader(w, Header{Type: TypeOf[T](), Shape: shape}); err != nil {
 		return err
 	}
@@ -77,19 +73,6 @@ func memoryOf[T any](data []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(data))), len(data)*int(unsafe.Sizeof(data[0])))
 }
 
-// ReadElements sets data to the next elements of an array of type T in C order, after its header, which
-// [ReadHeader] read. It returns an error if fewer elements are left.
-func ReadElements[T Number](r io.Reader, data []T) error {
-	for part := range slices.Chunk(data, chunk) {
-		if err := binary.Read(r, binary.LittleEndian, part); isEnd(err) {
-			return errors.New("truncated")
-		} else if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // TypeOf returns NumPy's name of T.
 func TypeOf[T Number]() string {
 	switch any(T(0)).(type) {
@@ -97,11 +80,8 @@ func TypeOf[T Number]() string {
 		return "<f4"
 	case int32:
 		return "<i4"
-	case int64:
-		return "<i8"
-	default:
-		return "|u1"
 	}
+	return "<i8"
 }
 
 // An Array is an array with a decoded header and unread elements.
@@ -118,16 +98,6 @@ type Array struct {
 	name string       // prefix of errors, or ""
 	done int          // number of elements that Next has returned
 	buf  []byte       // bytes of elements to decode
-}
-
-// An Element is a type as which elements can be read:
-//   - float32: float16, bfloat16, float32, float64 or integers, in any byte order. A float64 outside the range of
-//     float32 becomes infinite, and integers are rounded. NumPy itself has no bfloat16. It saves the bfloat16 of the
-//     package ml_dtypes as an opaque type of two bytes, which no other array of numbers has.
-//   - int32, int64: int32 or int64, if the values are in the range
-//   - string: NumPy's bytes (such as "|S12")
-type Element interface {
-	float32 | int32 | int64 | string
 }
 
 // Open reads the header of a .npy file of size bytes. A negative size is unknown.
@@ -157,7 +127,6 @@ func NewArray(name string, h Header, r *io.SectionReader) *Array {
 	return &Array{Header: h, r: r, size: r.Size(), at: r, name: name}
 }
 
-// wrap prefixes an error with the array's name.
 func (a *Array) wrap(err error) error {
 	if err == nil || a.name == "" || err == io.EOF {
 		return err
@@ -173,19 +142,31 @@ func (a *Array) Random() bool { return a.at != nil }
 // [Array.Random], each call must begin with the row after the previous call's rows, and a matrix in Fortran order is an
 // error.
 func (a *Array) ReadRows(data []float32, first int) error {
+	if a.at == nil {
+		return a.ReadNext(data)
+	}
 	d, _, err := open[float32](a)
-	done := first * a.Shape[1]
 	switch {
 	case err != nil:
-	case a.Fortran && a.at == nil:
-		err = errors.New("array is in Fortran order, and compressed or from a pipe; save it in C order (numpy.ascontiguousarray)")
 	case a.Fortran:
 		err = a.readColumns(data, first, d)
-	case a.at != nil:
+	default:
+		done := first * a.Shape[1]
 		elements := io.NewSectionReader(a.at, int64(done*d.size), int64(len(data)*d.size))
 		err = decode(&Array{Header: a.Header, r: elements}, data, done, d)
-	default:
-		err = decode(a, data, done, d)
+	}
+	return a.wrap(err)
+}
+
+// ReadNext sets data to the next elements of an array of numbers in C order.
+func (a *Array) ReadNext(data []float32) error {
+	d, _, err := open[float32](a)
+	if err == nil && a.Fortran {
+		err = errors.New("array is in Fortran order, and compressed or from a pipe; save it in C order (numpy.ascontiguousarray)")
+	}
+	if err == nil {
+		err = decode(a, data, a.done, d)
+		a.done += len(data)
 	}
 	return a.wrap(err)
 }
@@ -226,7 +207,7 @@ func (a *Array) readColumns(data []float32, first int, d decoder[float32]) error
 }
 
 // Expect returns an error unless the array has the given shape, and elements that can be read as T.
-func Expect[T Element](a *Array, shape ...int) error {
+func Expect[T Number](a *Array, shape ...int) error {
 	if !slices.Equal(a.Shape, shape) {
 		return a.wrap(fmt.Errorf("array of shape %v, want %v", a.Shape, Shape(shape)))
 	}
@@ -235,7 +216,7 @@ func Expect[T Element](a *Array, shape ...int) error {
 }
 
 // Read reads all elements of an array of the given shape, from a file of known size.
-func Read[T Element](a *Array, shape ...int) (data []T, err error) {
+func Read[T Number](a *Array, shape ...int) (data []T, err error) {
 	if err := Expect[T](a, shape...); err != nil {
 		return nil, err
 	}
@@ -254,7 +235,7 @@ func Read[T Element](a *Array, shape ...int) (data []T, err error) {
 }
 
 // Next returns the next n elements of an array, or all that are left, and io.EOF after the last.
-func Next[T Element](a *Array, n int) ([]T, error) {
+func Next[T Number](a *Array, n int) ([]T, error) {
 	d, total, err := open[T](a)
 	if err == nil && n > 0 && a.done == total {
 		err = cmp.Or(expectEnd(a.r), io.EOF)
@@ -268,6 +249,24 @@ func Next[T Element](a *Array, n int) ([]T, error) {
 	return data, a.wrap(err)
 }
 
+// ReadText returns an array of one value, which has NumPy's type of bytes (such as "|S3"), without zeros at its end.
+func (a *Array) ReadText() (string, error) {
+	digits, isBytes := strings.CutPrefix(a.Type, "|S")
+	size, err := strconv.ParseUint(digits, 10, 16)
+	if !isBytes || err != nil || size == 0 || len(a.Shape) > 0 {
+		return "", a.wrap(fmt.Errorf("array has type %.40q and shape %v, not one value of bytes", a.Type, a.Shape))
+	}
+	text, err := io.ReadAll(io.LimitReader(a.r, int64(size)+1)) // to the end, which verifies the checksum
+	switch {
+	case err != nil:
+	case len(text) < int(size):
+		err = truncated(a.Header, int(size), int64(len(text)))
+	case len(text) > int(size):
+		err = errMore
+	}
+	return string(bytes.TrimRight(text, "\x00")), a.wrap(err)
+}
+
 // A decoder converts elements of a NumPy type, of size bytes each, to values of T.
 type decoder[T any] struct {
 	size   int
@@ -275,8 +274,7 @@ type decoder[T any] struct {
 	same   bool // T has the file's representation on a little-endian machine
 }
 
-// decoderOf returns the decoder of an array's elements.
-func decoderOf[T Element](a *Array) (d decoder[T], err error) {
+func decoderOf[T Number](a *Array) (d decoder[T], err error) {
 	switch d := any(&d).(type) {
 	case *decoder[float32]:
 		*d, err = floats(a)
@@ -296,8 +294,6 @@ func decoderOf[T Element](a *Array) (d decoder[T], err error) {
 		default:
 			err = a.typeError("int32 or int64")
 		}
-	case *decoder[string]:
-		*d, err = characters(a)
 	}
 	return d, err
 }
@@ -380,21 +376,6 @@ func floats(a *Array) (decoder[float32], error) {
 	return decoder[float32]{}, a.typeError("float16, bfloat16, float32, float64 or integers")
 }
 
-// characters returns the decoder of strings.
-func characters(a *Array) (decoder[string], error) {
-	digits, isBytes := strings.CutPrefix(strings.TrimLeft(a.Type, "|<>"), "S")
-	n, err := strconv.ParseUint(digits, 10, 64)
-	if !isBytes || err != nil || n == 0 || n > maxString {
-		return decoder[string]{}, a.typeError("bytes")
-	}
-	return decoder[string]{size: int(n), decode: func(dst []string, src []byte) error { // padded with zeros
-		for i := range dst {
-			dst[i] = string(bytes.TrimRight(src[i*int(n):(i+1)*int(n)], "\x00"))
-		}
-		return nil
-	}}, nil
-}
-
 // typeError returns the error of an array whose type isn't in want.
 func (a *Array) typeError(want string) error {
 	if a.Type == "|O" {
@@ -421,8 +402,7 @@ func decode[T any](a *Array, dst []T, done int, d decoder[T]) error {
 			return fill(memory)
 		}
 	}
-	perChunk := (chunk + d.size - 1) / d.size
-	if n := min(perChunk, len(dst)) * d.size; len(a.buf) < n {
+	if n := min(chunk/d.size, len(dst)) * d.size; len(a.buf) < n {
 		a.buf = make([]byte, n)
 	}
 	for part := range slices.Chunk(dst, len(a.buf)/d.size) {
@@ -439,7 +419,7 @@ func decode[T any](a *Array, dst []T, done int, d decoder[T]) error {
 }
 
 // open returns the decoder and the number of elements. It returns an error if the file has fewer or more.
-func open[T Element](a *Array) (d decoder[T], n int, err error) {
+func open[T Number](a *Array) (d decoder[T], n int, err error) {
 	if d, err = decoderOf[T](a); err != nil {
 		return d, 0, err
 	}
@@ -464,7 +444,6 @@ func truncated(h Header, want int, got int64) error {
 
 var errMore = errors.New("more data follows the array")
 
-// expectEnd returns an error unless r is at its end.
 func expectEnd(r io.Reader) error {
 	var b [1]byte
 	switch _, err := io.ReadFull(r, b[:]); {
@@ -544,14 +523,8 @@ func WriteHeader(w io.Writer, h Header) error {
 	return err
 }
 
-// ReadHeader reads the header of a .npy file, version 1.0, 2.0 or 3.0, and no byte beyond it. The dimensions are
-// not negative, but their product may overflow.
-func ReadHeader(r io.Reader) (Header, error) {
-	h, _, err := readHeader(r)
-	return h, err
-}
-
-// readHeader returns the header and its length in bytes.
+// readHeader reads the header of a .npy file, version 1.0, 2.0 or 3.0, and no byte beyond it. It returns the length of
+// the header in bytes. The dimensions are not negative, but their product may overflow.
 func readHeader(r io.Reader) (h Header, read int, err error) {
 	var start [len(magic) + 2]byte
 	if err := readFull(r, start[:]); err != nil {

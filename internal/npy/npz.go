@@ -110,7 +110,6 @@ func (s *stored) ReadAt(p []byte, at int64) (int, error) {
 	return n, err
 }
 
-// end returns an error if the checksum of all parts is wrong.
 func (s *stored) end() error {
 	if s.sum != s.want {
 		return zip.ErrChecksum

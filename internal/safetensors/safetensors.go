@@ -59,7 +59,7 @@ type Tensor struct {
 
 // New returns a tensor with the given elements in C order. The product of shape must be len(data).
 func New[T npy.Number](name string, shape []int, data []T) Tensor {
-	typ := map[string]string{"<f4": "F32", "<i8": "I64", "<i4": "I32", "|u1": "U8"}[npy.TypeOf[T]()]
+	typ := map[string]string{"<f4": "F32", "<i8": "I64", "<i4": "I32"}[npy.TypeOf[T]()]
 	return Tensor{
 		entry: entry{name: name, Type: typ, Shape: shape},
 		size:  int64(len(data)) * sizes[typ],
@@ -81,9 +81,6 @@ func Write(w io.Writer, info map[string]string, tensors []Tensor) error {
 	}
 	end := int64(0)
 	for _, t := range tensors {
-		if n, err := t.entry.Shape.Elements(); err != nil || int64(n)*sizes[t.entry.Type] != t.size {
-			return fmt.Errorf("tensor %q: %d values do not have shape %v", t.entry.name, t.size/sizes[t.entry.Type], t.entry.Shape)
-		}
 		t.entry.Offsets = []int64{end, end + t.size}
 		end += t.size
 		header[t.entry.name] = t.entry
@@ -150,7 +147,6 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 	return f, f.check()
 }
 
-// parse parses the header.
 func (f *File) parse(text []byte) error {
 	if !bytes.HasPrefix(text, []byte("{")) {
 		return errors.New("it does not begin with {")
@@ -172,7 +168,7 @@ func (f *File) parse(text []byte) error {
 			f.tensors[name] = e
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", quote(name), err)
+			return fmt.Errorf("%.60q: %w", name, err)
 		}
 	}
 	return nil
@@ -185,22 +181,21 @@ func (f *File) check() error {
 	})
 	end := int64(0)
 	for _, e := range entries {
-		name := quote(e.name)
 		if e.Type == "" || e.Shape == nil || len(e.Offsets) != 2 || e.Offsets[0] < 0 || e.Offsets[1] < e.Offsets[0] {
-			return fmt.Errorf("tensor %s: want a dtype, a shape and two data_offsets in order", name)
+			return fmt.Errorf("tensor %.60q: want a dtype, a shape and two data_offsets in order", e.name)
 		}
 		if len(e.Shape) > maxRank {
-			return fmt.Errorf("tensor %s has %d dimensions, want at most %d", name, len(e.Shape), maxRank)
+			return fmt.Errorf("tensor %.60q has %d dimensions, want at most %d", e.name, len(e.Shape), maxRank)
 		}
 		n, err := e.Shape.Elements()
 		if err != nil {
-			return fmt.Errorf("tensor %s: %w", name, err)
+			return fmt.Errorf("tensor %.60q: %w", e.name, err)
 		}
 		if size := sizes[e.Type]; size > 0 && (int64(n) > math.MaxInt64/size || int64(n)*size != e.Offsets[1]-e.Offsets[0]) {
-			return fmt.Errorf("tensor %s: %s of shape %v does not fit its data_offsets %v", name, e.Type, e.Shape, e.Offsets)
+			return fmt.Errorf("tensor %.60q: %s of shape %v does not fit its data_offsets %v", e.name, e.Type, e.Shape, e.Offsets)
 		}
 		if e.Offsets[0] != end {
-			return fmt.Errorf("tensor %s begins at %d, where %d is expected: tensors must neither overlap nor leave gaps", name, e.Offsets[0], end)
+			return fmt.Errorf("tensor %.60q begins at %d, where %d is expected: tensors must neither overlap nor leave gaps", e.name, e.Offsets[0], end)
 		}
 		end = e.Offsets[1]
 	}
@@ -228,9 +223,9 @@ func (f *File) Matrices() []string {
 func (f *File) Array(name string) (*npy.Array, error) {
 	e, ok := f.tensors[name]
 	if !ok {
-		return nil, fmt.Errorf("no tensor %s", quote(name))
+		return nil, fmt.Errorf("no tensor %.60q", name)
 	}
-	title := fmt.Sprintf("tensor %s of type %s", quote(name), quote(e.Type))
+	title := fmt.Sprintf("tensor %.60q of type %.60q", name, e.Type)
 	elements := io.NewSectionReader(f.data, e.Offsets[0], e.Offsets[1]-e.Offsets[0])
 	return npy.NewArray(title, npy.Header{Type: numpyTypes[e.Type], Shape: e.Shape}, elements), nil
 }
@@ -242,10 +237,4 @@ func readFull(r io.Reader, b []byte) error {
 		return errors.New("truncated while it was read")
 	}
 	return err
-}
-
-// quote returns a quoted and shortened name.
-func quote(name string) string {
-	const limit = 60
-	return fmt.Sprintf("%.*q", limit, name)
 }

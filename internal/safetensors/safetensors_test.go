@@ -26,7 +26,7 @@ func open(content string) (*File, error) {
 }
 
 // read returns the elements of a tensor.
-func read[T npy.Element](f *File, name string, shape ...int) ([]T, error) {
+func read[T npy.Number](f *File, name string, shape ...int) ([]T, error) {
 	a, err := f.Array(name)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func TestRoundTrip(t *testing.T) {
 		New("values", []int{50_000, 2}, values),
 		New("empty", []int{3, 0}, []float32{}),
 		New("indices", []int{3, 1}, indices),
-		New("words", []int{len(text)}, text),
+		NewText("words", int64(len(text)), func(w io.Writer) error { _, err := w.Write(text); return err }),
 	})
 	testonly.Must(t, err)
 	if n := binary.LittleEndian.Uint64(b.Bytes()); n%8 != 0 {
@@ -87,9 +87,6 @@ func TestRoundTrip(t *testing.T) {
 	for _, shape := range [][]int{nil, {100_000}, {2, 50_000}, {50_000, 2, 1}} {
 		_, err := read[float32](f, "values", shape...)
 		testonly.ErrorSays(t, fmt.Sprint("shape ", shape), err, `tensor "values" of type "F32": array of shape [50000 2], want `)
-	}
-	if err := Write(io.Discard, nil, []Tensor{New("x", []int{2, 2}, values[:3])}); err == nil {
-		t.Error("no error for three values of shape 2×2")
 	}
 	// Every truncated file is refused.
 	for n := range b.Len() {
@@ -182,23 +179,12 @@ func FuzzOpen(f *testing.F) {
 			return
 		}
 		total := 0
-		for _, name := range file.Names() {
-			elements := 1
-			for _, d := range file.tensors[name].Shape {
-				elements *= d
+		for name, e := range file.tensors {
+			values, err := read[float32](file, name, e.Shape...)
+			if n, _ := e.Shape.Elements(); err == nil && n != len(values) {
+				t.Fatalf("%q: %d elements of shape %v", name, len(values), e.Shape)
 			}
-			count := func(n int, err error) {
-				if err == nil && n != elements {
-					t.Fatalf("%q: %d elements of shape %v", name, n, file.tensors[name].Shape)
-				}
-				total += n
-			}
-			values, err := read[float32](file, name, file.tensors[name].Shape...)
-			count(len(values), err)
-			long, err := read[int64](file, name, file.tensors[name].Shape...)
-			count(len(long), err)
-			short, err := read[int32](file, name, file.tensors[name].Shape...)
-			count(len(short), err)
+			total += len(values)
 		}
 		if total > len(content) {
 			t.Fatalf("%d elements in a file of %d bytes", total, len(content))

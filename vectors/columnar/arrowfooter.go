@@ -14,16 +14,14 @@ import (
 // fileMessages is an [ipc.MessageReader] of an Arrow file. It takes the schema and the positions of the messages from the
 // footer, because some programs write no valid schema message or no end marker.
 type fileMessages struct {
-	file   io.ReaderAt
-	schema *ipc.Message // nil once it is read
-	blocks []arrowBlock // the next messages
+	messages // of one block
+	file     io.ReaderAt
+	schema   *ipc.Message // nil once it is read
+	blocks   []arrowBlock // the next messages
 }
 
 // An arrowBlock is the position of a message in bytes.
 type arrowBlock struct{ at, size int64 }
-
-func (*fileMessages) Retain()  {}
-func (*fileMessages) Release() {}
 
 // Message returns the schema, then the dictionaries and record batches, or io.EOF after the last one.
 func (f *fileMessages) Message() (*ipc.Message, error) {
@@ -36,8 +34,8 @@ func (f *fileMessages) Message() (*ipc.Message, error) {
 	}
 	b := f.blocks[0]
 	f.blocks = f.blocks[1:]
-	m := &messages{r: io.NewSectionReader(f.file, b.at, b.size), left: b.size}
-	message, err := m.Message()
+	f.messages = messages{r: io.NewSectionReader(f.file, b.at, b.size), left: b.size}
+	message, err := f.messages.Message()
 	if err == io.EOF {
 		err = errMetadata
 	}

@@ -63,7 +63,6 @@ func (m *messages) Message() (*ipc.Message, error) {
 
 var errCutShort = errors.New("cut short")
 
-// read returns the next n bytes.
 func (m *messages) read(n int64) (b []byte, err error) {
 	switch known := m.left >= 0; {
 	case known && n > m.left:
@@ -264,7 +263,6 @@ func (c *elements) vector(t flatbuffers.Table, slot flatbuffers.VOffsetT) (n int
 	return n, t.Vector(flatbuffers.UOffsetT(o))
 }
 
-// schema checks a schema.
 func (c *elements) schema(t flatbuffers.Table) {
 	c.vector(t, slot2)
 	c.vector(t, slot3)

@@ -29,18 +29,24 @@ func writeArrow(t *testing.T, ids []string, dim int, o ...ipc.Option) []byte {
 	}, &metadata)
 	text := array.NewStringBuilder(arrowmemory.DefaultAllocator)
 	text.AppendValues(ids, nil)
-	lists := array.NewFixedSizeListBuilder(arrowmemory.DefaultAllocator, int32(dim), arrow.PrimitiveTypes.Float32)
-	for i := range ids {
-		lists.Append(true)
-		for k := range dim {
-			lists.ValueBuilder().(*array.Float32Builder).Append(float32(math.Sin(float64(i*dim + k))))
-		}
-	}
+	lists := fixedLists(len(ids), dim, func(i int) float32 { return float32(math.Sin(float64(i))) })
 	var b bytes.Buffer
 	w := ipc.NewWriter(&b, append(o, ipc.WithSchema(schema))...)
-	testonly.Must(t, w.Write(array.NewRecordBatch(schema, []arrow.Array{text.NewArray(), lists.NewArray()}, int64(len(ids)))))
+	testonly.Must(t, w.Write(array.NewRecordBatch(schema, []arrow.Array{text.NewArray(), lists}, int64(len(ids)))))
 	testonly.Must(t, w.Close())
 	return b.Bytes()
+}
+
+// fixedLists returns n lists of dim numbers.
+func fixedLists(n, dim int, number func(i int) float32) arrow.Array {
+	lists := array.NewFixedSizeListBuilder(arrowmemory.DefaultAllocator, int32(dim), arrow.PrimitiveTypes.Float32)
+	for i := range n * dim {
+		if i%dim == 0 {
+			lists.Append(true)
+		}
+		lists.ValueBuilder().(*array.Float32Builder).Append(number(i))
+	}
+	return lists.NewArray()
 }
 
 // Compressed buffers have the content of uncompressed ones, even if some are stored uncompressed because they would not

@@ -5,13 +5,9 @@
 //
 //	import _ "overcomplete/vectors/columnar"
 //
-// A row of a table is a word or text and its vector. Words or texts are in a column of strings: the
-// one with a usual name, such as "word" or "text", or else the only column of strings. Vectors are
-// in a column of lists of numbers: the one named "vector", "vectors", "embedding", "embeddings" or
-// "features", or else the only column of lists; or in columns of numbers whose names count upwards,
-// such as "e0", "e1" and "e2". A vector may also be a string that holds a list.
-// Other columns of texts are kept as strings, dates and times in ISO 8601. Columns that can't be kept
-// are ignored, with a warning. A row with a null word or number is malformed. The reader holds a
+// A row of a table is a word or text and its vector, in the columns that [vectors.ReadOptions] describes. A vector may
+// also be a string that holds a list. Other columns of texts are kept as strings, dates and times in ISO 8601. Columns
+// that can't be kept are ignored, with a warning. A row with a null word or number is malformed. The reader holds a
 // record batch of an Arrow file (Feather, version 2), and a page per column of a Parquet file, in memory.
 //
 // [WriteParquet] writes sparse vectors as a table:
@@ -105,7 +101,6 @@ const (
 	blockText    = 16 << 20
 )
 
-// next reads the next block.
 func (r *rows) next() (err error) {
 	for r.left == 0 {
 		if r.left, err = r.nextGroup(r.Layout); err != nil {

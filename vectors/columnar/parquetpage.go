@@ -3,7 +3,6 @@ package columnar
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -58,7 +57,6 @@ type chunk[T float32 | string] struct {
 // A decoder fills a slice with the next values of a leaf.
 type decoder[T float32 | string] func(l leaf, next source, values []T) error
 
-// decodeNumbers is the [decoder] of numbers.
 func decodeNumbers(l leaf, next source, numbers []float32) error {
 	b, err := next(len(numbers))
 	if err == nil {
@@ -131,7 +129,6 @@ func (c *chunk[T]) present() []T {
 	return c.values[c.i:end]
 }
 
-// nextBatch reads the next batch of slots.
 func (c *chunk[T]) nextBatch() error {
 	for c.left == 0 {
 		if c.ended = c.rest == 0; c.ended {
@@ -196,7 +193,6 @@ func (c *chunk[T]) begin() error {
 	return nil
 }
 
-// finish returns an error unless the chunk has ended.
 func (c *chunk[T]) finish() error {
 	if !c.ended {
 		return fmt.Errorf("column %.60q has more values than rows", c.Name)
@@ -248,12 +244,12 @@ func (c *chunk[T]) openPage(h *format.DataPageHeader, size int64) error {
 	}
 	var repetitions, definitions []byte
 	if c.inList > 0 {
-		if repetitions, b, err = cutLevels(b, h.RepetitionLevelEncoding); err != nil {
+		if repetitions, err = cutLevels(&b, h.RepetitionLevelEncoding); err != nil {
 			return err
 		}
 	}
 	if c.defined > 0 {
-		if definitions, b, err = cutLevels(b, h.DefinitionLevelEncoding); err != nil {
+		if definitions, err = cutLevels(&b, h.DefinitionLevelEncoding); err != nil {
 			return err
 		}
 	}
@@ -261,18 +257,11 @@ func (c *chunk[T]) openPage(h *format.DataPageHeader, size int64) error {
 }
 
 // cutLevels cuts the levels and their length off the beginning of a page.
-func cutLevels(b []byte, encoding format.Encoding) (levels, rest []byte, err error) {
+func cutLevels(b *[]byte, encoding format.Encoding) (levels []byte, err error) {
 	if encoding != format.RLE {
-		return nil, nil, fmt.Errorf("unsupported encoding of levels (got %v, want RLE)", encoding)
+		return nil, fmt.Errorf("unsupported encoding of levels (got %v, want RLE)", encoding)
 	}
-	if len(b) < 4 {
-		return nil, nil, errShort
-	}
-	n, rest := binary.LittleEndian.Uint32(b), b[4:]
-	if uint64(n) > uint64(len(rest)) {
-		return nil, nil, errShort
-	}
-	return rest[:n], rest[n:], nil
+	return cutSized(b)
 }
 
 // openPageV2 opens a data page of version 2, whose levels are not compressed.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/big"
 	"strconv"
 	"strings"
 	"time"
@@ -150,7 +151,7 @@ func (l *leaf) setType(e format.SchemaElement) {
 	case *format.DecimalType:
 		unscaled := bigEndian
 		if integer {
-			unscaled = bigInteger
+			unscaled = func(b []byte) *big.Int { return big.NewInt(integerOf(b)) }
 		}
 		scale := int(t.Scale)
 		valid, v = (integer || bytes) && scale <= maxScale && scale >= -maxScale, decimals(size, scale, unscaled)

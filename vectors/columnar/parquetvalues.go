@@ -40,13 +40,7 @@ func newSource(l leaf, encoding format.Encoding, limit int, b []byte) (source, e
 		}
 		return func(n int) ([]byte, error) { return cut(&b, n*l.size) }, nil
 	case encoding == format.Plain:
-		return func(int) ([]byte, error) {
-			length, err := cut(&b, 4)
-			if err != nil {
-				return nil, err
-			}
-			return cut(&b, int(binary.LittleEndian.Uint32(length)))
-		}, nil
+		return func(int) ([]byte, error) { return cutSized(&b) }, nil
 	case encoding == format.DeltaBinaryPacked && integer:
 		return decodeDelta(l.size, limit, b)
 	case encoding == format.DeltaLengthByteArray && bytes:
@@ -57,7 +51,6 @@ func newSource(l leaf, encoding format.Encoding, limit int, b []byte) (source, e
 	return nil, fmt.Errorf("%w encoding of %v (got %v)", errUnsupported, l.physical, encoding)
 }
 
-// cut cuts n bytes off the beginning of b.
 func cut(b *[]byte, n int) ([]byte, error) {
 	if n < 0 || n > len(*b) {
 		return nil, errShort
@@ -65,6 +58,15 @@ func cut(b *[]byte, n int) ([]byte, error) {
 	value := (*b)[:n]
 	*b = (*b)[n:]
 	return value, nil
+}
+
+// cutSized cuts a length of 4 bytes, and as many bytes as it says, off the beginning of b.
+func cutSized(b *[]byte) ([]byte, error) {
+	length, err := cut(b, 4)
+	if err != nil {
+		return nil, err
+	}
+	return cut(b, int(binary.LittleEndian.Uint32(length)))
 }
 
 // join returns numbers of size bytes. b has the first bytes of all numbers, then their second bytes, and so on.
@@ -227,10 +229,7 @@ func unpack[T uint8 | uint32 | uint64](p *packed, to []T) error {
 				bits |= uint64(b[8]) << (64 - shift)
 			}
 		} else {
-			for k, x := range b {
-				bits |= uint64(x) << (8 * k)
-			}
-			bits >>= shift
+			bits = unsignedOf(b) >> shift
 		}
 		to[i] = T(bits & (1<<p.width - 1))
 		p.at += p.width
@@ -269,7 +268,6 @@ func readRuns[T uint8 | uint32](r *runs, to []T) error {
 	return nil
 }
 
-// fill sets all elements of to to x.
 func fill[T any](to []T, x T) {
 	if len(to) == 0 {
 		return
@@ -298,14 +296,7 @@ func (r *runs) nextRun() error {
 	if r.left == 0 { // some programs append zeros
 		return nil
 	}
-	length := (r.width + 7) / 8
-	if length > len(r.b) {
-		return errShort
-	}
-	r.value = 0
-	for i, x := range r.b[:length] {
-		r.value |= uint32(x) << (8 * i)
-	}
-	r.b = r.b[length:]
-	return nil
+	value, err := cut(&r.b, (r.width+7)/8)
+	r.value = uint32(unsignedOf(value))
+	return err
 }

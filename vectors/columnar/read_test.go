@@ -90,24 +90,35 @@ func TestRead(t *testing.T) {
 }
 
 func TestReadRefuses(t *testing.T) {
-	for name, want := range map[string]string{
-		"nulls":     `row 2: column "word" is null (want a word)`,
-		"numbers":   `row 2: word "b": column "v": value 2 is NaN (want a finite number)`,
-		"widenulls": `no column has vectors (want lists of numbers, or numbers in columns such as e0, e1, …; got "word" (string), "x" (float64), "y" (float64)); name the columns to read`,
-		"words":     `several columns have text, "first" (string), "last" (string); name the one to read`,
-		"vectors":   `several columns can be the vectors, "first" (list of float32), "last" (list of float32); name the one to read`,
-		"none":      "contains no vectors",
+	for _, tt := range []struct {
+		name, want string
+		o          vectors.ReadOptions
+	}{
+		{"nulls", `row 2: column "word" is null (want a word)`, vectors.ReadOptions{}},
+		{"numbers", `row 2: word "b": column "v": value 2 is NaN (want a finite number)`, vectors.ReadOptions{}},
+		{"widenulls", `row 2: word "b": column "x" is null (want a number)`, vectors.ReadOptions{VectorColumns: "x:y"}},
+		{"widenulls", `no column has vectors (want lists of numbers, or numbers in columns such as e0, e1, …; got "word" (string), "x" (float64), "y" (float64)); name the columns to read`, vectors.ReadOptions{}},
+		{"words", `several columns have text, "first" (string), "last" (string); name the one to read`, vectors.ReadOptions{}},
+		{"vectors", `several columns can be the vectors, "first" (list of float32), "last" (list of float32); name the one to read`, vectors.ReadOptions{}},
+		{"none", "contains no vectors", vectors.ReadOptions{}},
+		{"repeated", `row 3: a previous row has the same id, "1"`, vectors.ReadOptions{}},
+		{"noid", `row 2: the id is empty`, vectors.ReadOptions{}},
+		{"badid", `row 1: invalid id "x\ty": the word contains a tab, a line break or a NUL`, vectors.ReadOptions{}},
+		{"novector", `row 2: column "v" is null (want a list)`, vectors.ReadOptions{}},
+		{"texts", `row 2: a previous row has the same id, "1970-01-01T00:00:01"`, vectors.ReadOptions{IDColumn: "when"}},
+		{"texts", `row 1: word "first\nsecond line": the word contains a tab, a line break or a NUL`, vectors.ReadOptions{Rows: vectors.KindWords}},
 	} {
-		for _, name := range both(name) {
-			if _, _, err := read(t, name, vectors.ReadOptions{}); err == nil || err.Error() != want {
-				t.Errorf("%s: error\n%v, want\n%s", name, err, want)
+		for _, name := range both(tt.name) {
+			if _, _, err := read(t, name, tt.o); err == nil || err.Error() != tt.want {
+				t.Errorf("%s: error\n%v, want\n%s", name, err, tt.want)
 			}
-		}
-	}
-	for _, name := range both("widenulls") {
-		want := `row 2: word "b": column "x" is null (want a number)`
-		if _, _, err := read(t, name, vectors.ReadOptions{VectorColumns: "x:y"}); err == nil || err.Error() != want {
-			t.Errorf("%s: error\n%v, want\n%s", name, err, want)
+			var streamed error
+			for _, err := range vectors.Stream(t.Context(), []string{filepath.Join("testdata", name)}, tt.o, new(vectors.Source)) {
+				streamed = err
+			}
+			if streamed == nil || !strings.HasSuffix(streamed.Error(), tt.want) {
+				t.Errorf("%s, streamed: error\n%v, want\n%s", name, streamed, tt.want)
+			}
 		}
 	}
 	for name, want := range map[string]string{"encrypted": "is encrypted", "encrypted_word": `column "word" is encrypted`} {
@@ -292,23 +303,12 @@ func TestReadChecksSizes(t *testing.T) {
 	column := func(change func(*format.ColumnMetaData)) []byte {
 		return group(func(g *format.RowGroup) { change(&g.Columns[1].MetaData) })
 	}
-	// The first page of the words: its header begins with the type and the sizes as variable-length
-	// integers.
-	page := slices.Clone(whole)
-	if page[4] != 0x15 || page[6] != 0x15 || page[8] != 0x15 {
-		t.Fatalf("page header %x", page[4:20])
-	}
-	var huge bytes.Buffer
-	huge.WriteString(parquetMagic)
-	huge.Write([]byte{0x15, 0, 0x15})
-	huge.Write(binary.AppendVarint(nil, 1<<31-1)) // bytes without compression
-	huge.WriteByte(0x15)
-	huge.Write(binary.AppendVarint(nil, 1<<31-1)) // and with it
-	huge.WriteByte(0)
+	huge, err := thrift.Marshal(new(thrift.CompactProtocol), &format.PageHeader{UncompressedPageSize: 1<<31 - 1, CompressedPageSize: 1<<31 - 1})
+	testonly.Must(t, err)
 	hugePage := footer(t, whole, func(m *format.FileMetaData) {
 		m.RowGroups[0].Columns[0].MetaData.DataPageOffset, m.RowGroups[0].Columns[0].MetaData.DictionaryPageOffset = 4, 0
 	})
-	copy(hugePage, huge.Bytes())
+	copy(hugePage[len(parquetMagic):], huge)
 
 	grown := slices.Clone(contents(t, "*.arrow")["zstd.arrow"])
 	zstdMagic := bytes.Index(grown, []byte{0x28, 0xb5, 0x2f, 0xfd})
@@ -599,14 +599,8 @@ func TestStreamArrow(t *testing.T) {
 		defer w.Close()
 		out := ipc.NewWriter(w, ipc.WithSchema(schema))
 		defer out.Close()
-		lists := array.NewFixedSizeListBuilder(memory.DefaultAllocator, 100, arrow.PrimitiveTypes.Float32)
-		for range rows {
-			lists.Append(true)
-			for k := range 100 {
-				lists.ValueBuilder().(*array.Float32Builder).Append(float32(k + 1))
-			}
-		}
-		batch := array.NewRecordBatch(schema, []arrow.Array{lists.NewArray()}, rows)
+		lists := fixedLists(rows, 100, func(i int) float32 { return float32(i%100 + 1) })
+		batch := array.NewRecordBatch(schema, []arrow.Array{lists}, rows)
 		for range batches {
 			if out.Write(batch) != nil {
 				return

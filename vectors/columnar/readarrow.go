@@ -45,20 +45,13 @@ func init() {
 		file("Parquet", parquetEncrypted, parquet))
 }
 
-// An arrowColumn is a column of the table, with the type of its values, or of the elements of its lists.
-type arrowColumn struct {
-	values
-	element values // of lists
-}
-
-// arrowColumns returns the columns of a schema.
-func arrowColumns(s *arrow.Schema) (columns []arrowColumn) {
+func arrowColumns(s *arrow.Schema) (columns []values) {
 	value, _ := s.Metadata().GetValue(huggingFace)
 	classes := classNames(value)
 	for _, f := range s.Fields() {
 		c := arrowType(f.Type)
 		if extension, _ := f.Metadata.GetValue(ipc.ExtensionTypeKeyName); extension == "arrow.uuid" && c.Kind == tabular.Bytes {
-			c.values = scalars(uuid, c.size, formatUUID)
+			c = scalars(uuid, c.size, formatUUID)
 		}
 		c.classify(classes[f.Name])
 		c.Name = f.Name
@@ -71,9 +64,9 @@ func arrowColumns(s *arrow.Schema) (columns []arrowColumn) {
 const uuid = "uuid"
 
 // arrowType returns a column of a type, without a name.
-func arrowType(t arrow.DataType) arrowColumn {
-	column := func(name string, k tabular.Kind) arrowColumn {
-		return arrowColumn{values: values{Column: tabular.Column{Type: name, Kind: k}}}
+func arrowType(t arrow.DataType) values {
+	column := func(name string, k tabular.Kind) values {
+		return values{Column: tabular.Column{Type: name, Kind: k}}
 	}
 	size := 0
 	if t, ok := t.(arrow.FixedWidthDataType); ok {
@@ -96,22 +89,20 @@ func arrowType(t arrow.DataType) arrowColumn {
 		e := arrowType(t.Elem())
 		c := column("list of "+e.Type, tabular.Other)
 		if e.Kind == tabular.Number {
-			c.Kind, c.element = tabular.List, e.values
+			c.Kind, c.element = tabular.List, &e
 		}
 		return c
 	case arrow.DecimalType:
 		scale := int(min(maxScale, max(-maxScale, t.GetScale())))
-		return arrowColumn{values: decimals(size, scale, littleEndian)}
+		return decimals(size, scale, littleEndian)
 	case *arrow.Date32Type:
-		return arrowColumn{values: dateValues(size)}
+		return dateValues(size)
 	case *arrow.Date64Type:
-		return arrowColumn{values: scalars("date", size, func(b []byte) string { return instant(integerOf(b), time.Millisecond).Format(time.DateOnly) })}
-	case *arrow.Time32Type:
-		return arrowColumn{values: times(size, t.Unit.Multiplier())}
-	case *arrow.Time64Type:
-		return arrowColumn{values: times(size, t.Unit.Multiplier())}
+		return scalars("date", size, func(b []byte) string { return instant(integerOf(b), time.Millisecond).Format(time.DateOnly) })
+	case *arrow.Time32Type, *arrow.Time64Type:
+		return times(size, t.(arrow.TemporalWithUnit).TimeUnit().Multiplier())
 	case *arrow.TimestampType:
-		return arrowColumn{values: timestamps(size, t.Unit.Multiplier(), t.TimeZone != "")}
+		return timestamps(size, t.Unit.Multiplier(), t.TimeZone != "")
 	case *arrow.BooleanType:
 		return column("bool", tabular.Scalar)
 	}
@@ -123,9 +114,9 @@ func arrowType(t arrow.DataType) arrowColumn {
 		c.size = size
 		return c
 	case arrow.IsInteger(id):
-		return arrowColumn{values: integers(t.Name(), size, arrow.IsSignedInteger(id))}
+		return integers(t.Name(), size, arrow.IsSignedInteger(id))
 	case arrow.IsFloating(id):
-		return arrowColumn{values: floats(size)}
+		return floats(size)
 	}
 	return column(t.Name(), tabular.Other)
 }
@@ -134,7 +125,7 @@ func arrowType(t arrow.DataType) arrowColumn {
 type arrowRows struct {
 	messages func() (ipc.MessageReader, error)
 	r        *ipc.Reader
-	columns  []arrowColumn
+	columns  []values
 	batch    arrow.RecordBatch
 	at       int // current row in the batch
 }
@@ -194,7 +185,6 @@ func raw(a arrow.Array, lo, hi, size int) []byte {
 	return data.Buffers()[1].Bytes()[(data.Offset()+lo)*size : (data.Offset()+hi)*size]
 }
 
-// appendNumbers appends numbers lo to hi−1 of an array.
 func (v *values) appendNumbers(to []float32, a arrow.Array, lo, hi int) []float32 {
 	n, b := len(to), raw(a, lo, hi, v.size)
 	to = slices.Grow(to, hi-lo)[:n+hi-lo]
@@ -220,7 +210,7 @@ func (a *arrowRows) vector(l *tabular.Layout, to []float32) (numbers []float32, 
 }
 
 // appendList appends row i of a column of lists. It returns the reason if the vector is malformed.
-func (c *arrowColumn) appendList(to []float32, column arrow.Array, i int) ([]float32, error) {
+func (c *values) appendList(to []float32, column arrow.Array, i int) ([]float32, error) {
 	if column.IsNull(i) {
 		return to, tabular.ValueError(c.Column, -1, "null (want a list)")
 	}

@@ -17,26 +17,15 @@ type parquetRows struct {
 	group   int                    // number of opened row groups
 	texts   map[int]*chunk[string] // by column
 	numbers []*chunk[float32]      // columns of the vectors
+	finish  []func() error         // of these chunks
 }
 
 func (p *parquetRows) open() (columns []tabular.Column, codes bool, err error) {
-	if err := p.readColumns(); err != nil {
+	if p.footer, err = readFooter(p.file, p.size); err != nil {
 		return nil, false, err
 	}
-	for _, c := range p.columns {
-		columns = append(columns, c.Column)
-	}
-	_, codes = p.footer.metadata(dimensions)
-	return columns, codes, nil
-}
-
-// readColumns reads the footer.
-func (p *parquetRows) readColumns() (err error) {
-	if p.footer, err = readFooter(p.file, p.size); err != nil {
-		return err
-	}
 	if len(p.footer.Schema) == 0 {
-		return errSchema
+		return nil, false, errSchema
 	}
 	names, _ := p.footer.metadata(huggingFace)
 	classes := classNames(names)
@@ -44,15 +33,21 @@ func (p *parquetRows) readColumns() (err error) {
 	for len(s.elements) > 0 {
 		c, err := s.column(classes)
 		if err != nil {
-			return err
+			return nil, false, err
 		}
-		p.columns = append(p.columns, c)
+		p.columns, columns = append(p.columns, c), append(columns, c.Column)
 	}
+	_, codes = p.footer.metadata(dimensions)
+	return columns, codes, p.checkRows(s.leaves)
+}
+
+// checkRows returns an error unless the row groups have the declared number of rows, and of columns.
+func (p *parquetRows) checkRows(columns int) error {
 	const maxRows = 1024 // rows per byte, more than distinct words and vectors can reach
 	rows := int64(0)
 	for i, g := range p.footer.RowGroups {
-		if g.NumRows < 0 || len(g.Columns) != s.leaves {
-			return fmt.Errorf("row group %d is invalid (got %d rows of %d columns, want %d columns)", i+1, g.NumRows, len(g.Columns), s.leaves)
+		if g.NumRows < 0 || len(g.Columns) != columns {
+			return fmt.Errorf("row group %d is invalid (got %d rows of %d columns, want %d columns)", i+1, g.NumRows, len(g.Columns), columns)
 		}
 		if (rows+g.NumRows)/maxRows > p.size || rows+g.NumRows < 0 {
 			return fmt.Errorf("row group %d declares more rows than the file can have (got %d after %d, in %d bytes)", i+1, g.NumRows, rows, p.size)
@@ -66,13 +61,8 @@ func (p *parquetRows) readColumns() (err error) {
 }
 
 func (p *parquetRows) nextGroup(l *tabular.Layout) (rows int64, err error) {
-	for _, c := range p.texts {
-		if err := c.finish(); err != nil {
-			return 0, err
-		}
-	}
-	for _, c := range p.numbers {
-		if err := c.finish(); err != nil {
+	for _, finish := range p.finish {
+		if err := finish(); err != nil {
 			return 0, err
 		}
 	}
@@ -84,7 +74,7 @@ func (p *parquetRows) nextGroup(l *tabular.Layout) (rows int64, err error) {
 	if group.NumRows == 0 {
 		return 0, nil // the row group may have no pages
 	}
-	p.numbers, p.texts = p.numbers[:0], make(map[int]*chunk[string])
+	p.numbers, p.texts, p.finish = p.numbers[:0], make(map[int]*chunk[string]), p.finish[:0]
 	for _, i := range l.Used() {
 		n := group.Columns[p.columns[i].index].MetaData.TotalCompressedSize
 		if n < 0 || n > p.size-p.opened {
@@ -96,6 +86,7 @@ func (p *parquetRows) nextGroup(l *tabular.Layout) (rows int64, err error) {
 		if p.texts[i], err = openChunk(p.file, p.size, group.Columns, p.columns[i], decodeText); err != nil {
 			return 0, err
 		}
+		p.finish = append(p.finish, p.texts[i].finish)
 	}
 	for _, i := range l.Vectors {
 		if p.columns[i].Kind == tabular.Text { // opened above
@@ -105,7 +96,7 @@ func (p *parquetRows) nextGroup(l *tabular.Layout) (rows int64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		p.numbers = append(p.numbers, c)
+		p.numbers, p.finish = append(p.numbers, c), append(p.finish, c.finish)
 	}
 	return group.NumRows, nil
 }

@@ -16,13 +16,15 @@ import (
 	"overcomplete/vectors/internal/tabular"
 )
 
-// Values are the type and kind of a column's values, or of the elements of its lists. Plain values are little-endian
+// Values are the type and kind of a column's values, or of the elements of Parquet's lists. Plain values are little-endian
 // numbers of size bytes, or bytes.
 type values struct {
 	tabular.Column
 	size   int                             // of a plain value in bytes, or 0 for strings
 	floats func(to []float32, from []byte) // converts plain numbers; nil for other values
 	print  func(b []byte) string           // formats a plain value as a string; nil for strings
+
+	element *values // type of the elements of Arrow's lists; nil for other values
 }
 
 // scalars returns the type of values that are only formatted.
@@ -122,8 +124,6 @@ func unsignedOf(b []byte) (x uint64) {
 	return x
 }
 
-func bigInteger(b []byte) *big.Int { return big.NewInt(integerOf(b)) }
-
 // bigEndian returns the whole number of a decimal.
 func bigEndian(b []byte) *big.Int {
 	if len(b) > maxDecimal {
@@ -182,7 +182,6 @@ func instant(t int64, unit time.Duration) time.Time {
 	return time.Unix(seconds, rest*int64(unit)).UTC()
 }
 
-// formatUUID formats 16 bytes as a UUID.
 func formatUUID(b []byte) string {
 	s := hex.EncodeToString(b)
 	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]

@@ -476,23 +476,19 @@ func (l *Layout) Row(value func(column int) (s string, ok bool, err error)) (r R
 
 // CheckFinite returns an error unless the numbers of a vector are finite.
 func (l *Layout) CheckFinite(vector []float32) error {
-	if float32s.Finite(vector) {
+	i := float32s.NotFinite(vector)
+	if i < 0 {
 		return nil
 	}
-	for i, x := range vector {
-		if x-x != 0 {
-			value := "infinite or beyond the range of float32"
-			if x != x {
-				value = "NaN"
-			}
-			column, number := l.Vectors[0], i
-			if len(l.Vectors) > 1 || l.Columns[column].Kind == Number {
-				column, number = l.Vectors[i], -1
-			}
-			return ValueError(l.Columns[column], number, value+" (want a finite number)")
-		}
+	value := "infinite or beyond the range of float32"
+	if vector[i] != vector[i] {
+		value = "NaN"
 	}
-	return nil
+	column, number := l.Vectors[0], i
+	if len(l.Vectors) > 1 || l.Columns[column].Kind == Number {
+		column, number = l.Vectors[i], -1
+	}
+	return ValueError(l.Columns[column], number, value+" (want a finite number)")
 }
 
 // ValueError returns the reason why a row is malformed: the value of a column or, if number isn't
