@@ -138,24 +138,15 @@ func TestExploreRefuses(t *testing.T) {
 		dir.MustRun(t, "paper train in.txt --epochs 1 -o "+name)
 		dir.Write(t, name+"/"+file, []byte(`[{"dimension": 1000, "name": "a"}]`))
 	}
-	for _, tt := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"old", "--host", ""}, "--host is empty"},
-		{[]string{"old", "--port", "65536"}, "--port is 65536, want a whole number from 0 to 65535"},
-		{[]string{"old", "--export", "page.html", "--words", "word1", "--frame"}, "give --frame or --export, not both"},
-		{[]string{"old", "--export", "", "--words", "word1"}, "--export is empty"},
-		{[]string{"old", "--export", "-", "--words", "word1"}, "--export writes a file, not standard output"},
-		{[]string{"named", "--port", "0"}, "labels.json: no dimension 1000"},
-		{[]string{"scored", "--port", "0"}, "intrusion.json: "},
-		{[]string{"in.txt", "--port", "0"}, "in.txt: not a model (got a file, want a directory with model.json)"},
-	} {
-		code, stdout, stderr := clitest.Output(t, dir.Command(append([]string{"explore"}, tt.args...)...))
-		if code != exitUsage || stdout != "" || !strings.Contains(stderr, tt.want) || strings.Count(stderr, "\n") != 1 {
-			t.Errorf("%q: exit code %d, %s%s", tt.args, code, stdout, stderr)
-		}
-	}
+	checkRefusals(t, dir, "explore ", map[string]string{
+		"old --host=":      "--host is empty",
+		"old --port 65536": "--port is 65536, want a whole number from 0 to 65535",
+		"old --export page.html --words word1 --frame": "give --frame or --export, not both",
+		"old --export - --words word1":                 "--export writes a file, not standard output",
+		"named --port 0":                               "labels.json: no dimension 1000",
+		"scored --port 0":                              "intrusion.json: ",
+		"in.txt --port 0":                              "in.txt: not a model (got a file, want a directory with model.json)",
+	})
 }
 
 func TestExploreExport(t *testing.T) {
