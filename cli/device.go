@@ -47,23 +47,16 @@ func (f *deviceFlags) registerPrecision(cmd *cobra.Command) {
 
 // check refuses flags without effect on the device, and unusable GPUs. The argument unsupported is the reason why no
 // GPU supports the work, or nil.
-func (f *deviceFlags) check(changed func(flag string) bool, unsupported error) error {
+func (f *deviceFlags) check(cmd *cobra.Command, unsupported error) error {
 	index, cuda, err := f.cuda()
+	if cuda {
+		err = refuseFlags(cmd, "has no effect on a GPU; drop it", "workers", "overcommit")
+	}
+	if err == nil && (f.device == "cpu" || unsupported != nil) {
+		err = refuseFlags(cmd, "has no effect on the CPU; drop it", "precision")
+	}
 	if err != nil {
 		return err
-	}
-	for _, of := range []struct {
-		flag    string
-		ignored bool
-		device  string
-	}{
-		{"workers", cuda, "a GPU"},
-		{"overcommit", cuda, "a GPU"},
-		{"precision", f.device == "cpu" || unsupported != nil, "the CPU"},
-	} {
-		if of.ignored && changed(of.flag) {
-			return usagef("--%s has no effect on %s; drop it", of.flag, of.device)
-		}
 	}
 	if f.workers > 0 {
 		f.workers = min(f.workers, runtime.NumCPU()) // memory and threads grow with the number of workers

@@ -14,7 +14,7 @@ import (
 )
 
 func newQuery() *cobra.Command {
-	var f inputFlags
+	var read vectors.ReadOptions
 	var weights int
 	var signed bool
 	var more, less []string
@@ -61,13 +61,13 @@ unless --signed is given.`,
 				signed = true
 			}
 			ctx, dictionary := cmd.Context(), &m.Dictionary
-			f.Distinct, f.Nonzero = true, true
+			read.Distinct, read.Nonzero = true, true
 			var source vectors.Source
 			newQueries := func() *vectors.Sparse {
 				return &vectors.Sparse{CSR: vectors.CSR{Cols: dictionary.Len(), Ptr: []int64{0}}}
 			}
 			queries := newQueries()
-			for x, err := range vectors.Stream(ctx, args[1:], f.ReadOptions, &source) {
+			for x, err := range vectors.Stream(ctx, args[1:], read, &source) {
 				if err != nil {
 					return err
 				}
@@ -106,7 +106,7 @@ unless --signed is given.`,
 	flags.Var(count(&weights, model.QueryWeights), "weights", "most weights of a query")
 	flags.BoolVar(&signed, "signed", false, "print the weights with the largest absolute values, of both signs")
 	addSteering(cmd, &more, &less)
-	f.registerInput(cmd)
+	registerInput(cmd, &read)
 	return cmd
 }
 

@@ -35,7 +35,7 @@ type recallModel struct {
 
 // recallFlags are the flags of recall.
 type recallFlags struct {
-	inputFlags
+	vectors.ReadOptions
 	queries            string
 	number, k, weights int
 	seed               uint64
@@ -83,7 +83,7 @@ flags of the input as for encoding.`,
 	flags.VarP(count(&f.k, 10), "neighbours", "k", "nearest rows to find")
 	flags.Var(count(&f.weights, model.QueryWeights), "weights", "most weights of a query for largest")
 	flags.Var(seedOf(&f.seed, 1), "seed", "seed of the choice of queries")
-	f.registerInput(cmd)
+	registerInput(cmd, &f.ReadOptions)
 	addJSON(cmd, "print the same as JSON")
 	return cmd
 }

@@ -27,7 +27,7 @@ import (
 
 // trainFlags are the flags that "train" and "paper train" share.
 type trainFlags struct {
-	inputFlags
+	vectors.ReadOptions
 	deviceFlags
 	factor     int           // K as a multiple of L
 	sparsity   float64       // sets nonzeros
@@ -118,7 +118,7 @@ func (f *trainFlags) registerCommon(cmd *cobra.Command, c *model.Common, atoms, 
 // registerRest adds the flags that are not hyperparameters.
 func (f *trainFlags) registerRest(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	f.registerInput(cmd)
+	registerInput(cmd, &f.ReadOptions)
 	f.registerDevice(cmd)
 	flags.BoolVar(&f.overcommit, "overcommit", false, "train on the CPU even if memory seems too small")
 	flags.DurationVar(&f.checkpoint, "checkpoint", 0, "save a checkpoint after an epoch if this time, such as 5m, has passed, and when interrupted")
@@ -138,7 +138,7 @@ func (f *trainFlags) check(cmd *cobra.Command, r model.Recipe, unsupported error
 	case changed("checkpoint") && f.checkpoint <= 0:
 		return usagef("--checkpoint is %v, want a time such as 5m", f.checkpoint)
 	}
-	return cmp.Or(withFlag(r.Validate()), f.deviceFlags.check(changed, unsupported))
+	return cmp.Or(withFlag(r.Validate()), f.deviceFlags.check(cmd, unsupported))
 }
 
 // sameFile reports whether two paths name the same file.
