@@ -178,13 +178,3 @@ func (t *Test) MeasureDense(ctx context.Context) (*Accuracy, error) {
 	}
 	return t.Measure(ctx, interpret.FromDense(t.X))
 }
-
-// ScoreDense returns [Test.MeasureDense] as a result.
-func (t *Test) ScoreDense(ctx context.Context, name string) (Result, error) {
-	a, err := t.MeasureDense(ctx)
-	if err != nil {
-		return Result{}, err
-	}
-	a.Scores = nil
-	return Result{Name: name, Accuracy: a}, nil
-}
