@@ -247,8 +247,6 @@ func (b *hostBench) measure(format string, repeats int) error {
 	return nil
 }
 
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-
 // spawn runs a command in a process with the given number of cores. The command encode uses the model that train writes.
 func (b *hostBench) spawn(command, format string, cores int) (r testing.BenchmarkResult, err error) {
 	program, err := os.Executable()

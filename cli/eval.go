@@ -137,7 +137,7 @@ finished rows.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.data, "data", "", "`directory` with the folders wordsim, sst2, trec, 20news-bydate and np-bracketing")
-	flags.StringSliceVar(&f.tasks, "tasks", eval.PaperTasks(), "tasks of the paper")
+	flags.StringSliceVar(&f.tasks, "tasks", eval.TaskNames(), "tasks of the paper")
 	complete(cmd, flags.Lookup("tasks"), eval.TaskNames())
 	flags.StringArrayVar(&f.wordsim, "wordsim", nil, "another word similarity task: a `file` with lines \"word word score\"")
 	flags.Var(seedOf(&seed, 1), "seed", "seed of random splits and of the bootstrap")

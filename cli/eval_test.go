@@ -66,7 +66,7 @@ func TestEval(t *testing.T) {
 	stdout, _ = dir.MustRun(t, "eval x.txt --data data --json")
 	got.Rows = nil
 	testonly.Must(t, json.Unmarshal([]byte(stdout), &got))
-	for _, task := range eval.PaperTasks() {
+	for _, task := range eval.TaskNames() {
 		if _, ok := got.Rows[0].Tasks[task]; !ok {
 			t.Errorf("x.txt has no %s", task)
 		}

@@ -113,7 +113,7 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 	var r autoResult
 	var accuracies []*intrusion.Accuracy // of the models
 	for i, m := range models {
-		results, err := t.Score(ctx, filepath.Base(paths[i]), i, m, cpu.Device{}, intrusion.Controls...)
+		results, err := t.Score(ctx, filepath.Base(paths[i]), i, m, cpu.Device{})
 		if errors.Is(err, train.ErrIdenticalRows) {
 			return usagef("%s: the first %d words that all files have share one vector", f.input, train.TrainingRows(t.X, m.Codes.Cols).Len())
 		}

@@ -19,7 +19,7 @@ import (
 
 func readTasks(t *testing.T, dir string) (tasks []Task) {
 	t.Helper()
-	for _, name := range PaperTasks() {
+	for _, name := range TaskNames() {
 		task, err := ReadTask(name, dir)
 		testonly.Must(t, err)
 		tasks = append(tasks, task)

@@ -64,7 +64,7 @@ const evalSeed = 1
 // ReadTasks reads the paper's tasks from a directory, as [eval.ReadTask] does. WS-353, which chooses
 // λ and K, is the first and must exist. missing names the other tasks without data.
 func ReadTasks(dir string) (tasks []eval.Task, missing []string, err error) {
-	for _, name := range eval.PaperTasks() {
+	for _, name := range eval.TaskNames() {
 		task, err := eval.ReadTask(name, dir)
 		if errors.Is(err, fs.ErrNotExist) && name != eval.TuningTask {
 			missing = append(missing, name)
