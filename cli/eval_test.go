@@ -32,12 +32,13 @@ func TestEval(t *testing.T) {
 	dir.MustRun(t, "export b -f binary -o b.npz")
 	const specs = "x.txt a b b:binary thresh1:x.txt thresh2:x.txt"
 	stdout, stderr := dir.MustRun(t, "eval "+specs+" --data data --tasks WS-353,NP --json --wordsim data/wordsim/EN-WS-353-ALL.txt")
-	var got struct {
+	type table struct {
 		Rows []struct {
 			Name  string
 			Tasks map[string]struct{ Score float64 }
 		}
 	}
+	var got table
 	testonly.Must(t, json.Unmarshal([]byte(stdout), &got))
 	scores := map[string]string{}
 	for i, name := range strings.Fields(specs) {
@@ -63,9 +64,7 @@ func TestEval(t *testing.T) {
 	}
 
 	// Without --tasks, all tasks of the paper are evaluated.
-	stdout, _ = dir.MustRun(t, "eval x.txt --data data --json")
-	got.Rows = nil
-	testonly.Must(t, json.Unmarshal([]byte(stdout), &got))
+	got = runJSON[table](t, dir, "eval x.txt --data data --json")
 	for _, task := range eval.TaskNames() {
 		if _, ok := got.Rows[0].Tasks[task]; !ok {
 			t.Errorf("x.txt has no %s", task)

@@ -319,9 +319,7 @@ func TestStreamFails(t *testing.T) {
 // saveStream encodes d with a roundingEncoder and saves the model, or a shard of it, in dir.
 func saveStream(t *testing.T, dir string, d *vectors.Dense, shard *model.Shard) model.Info {
 	t.Helper()
-	h := train.Paper()
-	h.Atoms, h.Epochs = d.Dim, 1
-	m := &model.Model{Info: model.Info{Training: model.Training{Input: model.Input{Dim: d.Dim}, Recipe: h}}, Dictionary: model.Dictionary{Dim: 3, Atoms: []float32{1, 0, 0, 0, 1, 0, 0, 0, 1}}}
+	m := untrained(3, 1, 0, 0, 0, 1, 0, 0, 0, 1)
 	s := &encode.Stream{Encoder: &roundingEncoder{dim: d.Dim, options: encode.Options{Lambda: 1, Gap: 0.99}}, Shard: shard}
 	w, err := m.NewWriter(dir, true)
 	testonly.Must(t, err)
@@ -439,13 +437,8 @@ func (d *roundingDevice) Encoder(dictionary *model.Dictionary, o encode.Options)
 
 // Model doesn't change its argument, refuses vectors that it can't encode, and closes its encoder.
 func TestModel(t *testing.T) {
-	h := train.Paper()
-	h.Atoms = 3
-	m := &model.Model{
-		Info:       model.Info{Training: model.Training{Input: model.Input{Name: "old", Rows: 1, Dim: 3}, Recipe: h}},
-		Codes:      &vectors.Sparse{IDs: []string{"old"}},
-		Dictionary: model.Dictionary{Dim: 3, Atoms: make([]float32, 9)},
-	}
+	m := untrained(3, make([]float32, 9)...)
+	m.Codes = &vectors.Sparse{IDs: []string{"old"}}
 	d := &vectors.Dense{IDs: []string{"a", "b"}, Dim: 3, Data: []float32{1.4, 2, 3, 4, 5, 0}}
 	o := encode.Options{Lambda: 1, Steps: 7, Nonzeros: 2}
 	var device roundingDevice
@@ -453,7 +446,7 @@ func TestModel(t *testing.T) {
 	testonly.Must(t, err)
 	e := got.Info.Encoding
 	if !slices.Equal(got.Codes.Value, []float32{1, 2, 3, 4, 5}) || !slices.Equal(got.Codes.IDs, d.IDs) || !reflect.DeepEqual(got.Info.Encoding.Input, model.Input{Rows: 2, Dim: 3}) ||
-		e.Device != "rounds" || e.Steps != 7 || e.Nonzeros != 2 || got.Info.Training.Input.Name != "old" || e.L1 != 7.5 {
+		e.Device != "rounds" || e.Steps != 7 || e.Nonzeros != 2 || got.Info.Training.Input.Name != "learned.txt" || e.L1 != 7.5 {
 		t.Errorf("encoded to %+v, %+v", got, e)
 	}
 	if m.Codes.Rows != 0 || m.Info.Encoding != nil || m.Codes.IDs[0] != "old" {
@@ -484,10 +477,7 @@ func TestModelBlocks(t *testing.T) {
 				d.Data[i] = float32(1 + i%7)
 			}
 		}
-		h := train.Paper()
-		h.Atoms = dim
-		m := &model.Model{Info: model.Info{Training: model.Training{Recipe: h}}, Dictionary: model.Dictionary{Dim: dim, Atoms: make([]float32, dim*dim)}}
-		got, err := encode.Model(t.Context(), m, d, new(roundingDevice), encode.Options{Lambda: 1, Steps: 7, Nonzeros: 2})
+		got, err := encode.Model(t.Context(), untrained(dim, make([]float32, dim*dim)...), d, new(roundingDevice), encode.Options{Lambda: 1, Steps: 7, Nonzeros: 2})
 		testonly.Must(t, err)
 		if want, _ := encode.Rows(t.Context(), &roundingEncoder{dim: dim}, d.Data); !reflect.DeepEqual(got.Codes.CSR, want.CSR) {
 			t.Errorf("block %d is dense: the codes differ from one call's", dense)

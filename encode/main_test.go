@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"overcomplete/cpu"
+	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
@@ -30,4 +31,12 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(code)
+}
+
+// untrained returns a model of the recipe paper without codes, for atoms of length dim.
+func untrained(dim int, atoms ...float32) *model.Model {
+	h := train.Paper()
+	h.Atoms, h.Epochs = len(atoms)/dim, 1
+	learned := model.Training{Input: model.Input{Name: "learned.txt", SHA256: "0", Rows: 50, Dim: dim}, Recipe: h}
+	return &model.Model{Info: model.Info{Format: model.FormatVersion, Training: learned}, Dictionary: model.Dictionary{Dim: dim, Atoms: atoms}}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -59,21 +58,10 @@ func oddModel() *model.Model {
 	return m
 }
 
-// python returns the Python of OVERCOMPLETE_PYTHON, which has the packages of .ci/requirements.txt. Without it the test
-// is skipped.
-func python(t *testing.T) string {
-	t.Helper()
-	python := os.Getenv("OVERCOMPLETE_PYTHON")
-	if python == "" {
-		t.Skip("set OVERCOMPLETE_PYTHON to a Python with the packages of .ci/requirements.txt")
-	}
-	return python
-}
-
 // runPython runs a script in dir.
 func runPython(t *testing.T, dir clitest.Dir, script string) {
 	t.Helper()
-	cmd := exec.Command(python(t), "-c", script)
+	cmd := exec.Command(testonly.PythonPath(t), "-c", script)
 	cmd.Dir = string(dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
