@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"os"
 	"reflect"
 	"regexp"
@@ -112,25 +111,11 @@ func TestEncodeOddRows(t *testing.T) {
 	}
 }
 
-// manyVectors writes an input of several blocks.
-func manyVectors(t *testing.T, dir clitest.Dir, words int) {
-	t.Helper()
-	d := &vectors.Dense{Dim: 4}
-	rng := rand.New(rand.NewPCG(7, 8))
-	for i := range words {
-		d.IDs = append(d.IDs, fmt.Sprintf("w%d", i))
-		for range d.Dim {
-			d.Data = append(d.Data, float32(rng.NormFloat64()))
-		}
-	}
-	dir.Write(t, "many.txt", clitest.Text(d))
-}
-
 // Shards merge into the same files as a single run, in any order and number, even with more shards than blocks.
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)
-	manyVectors(t, dir, 3*encode.Block+100)
+	dir.Write(t, "many.txt", clitest.Text(clitest.Vectors(3*encode.Block+100, 4)))
 	dir.MustRun(t, "paper train many.txt -o model --epochs 2 -k 9 --max-rows 500 --center")
 	for _, flags := range []string{"", "--exact --gap 1e-5"} {
 		stdout, _ := dir.MustRun(t, "encode model many.txt -o whole --force --workers 1 "+flags)

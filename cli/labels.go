@@ -72,7 +72,7 @@ the page leave out of these words if rows are texts.`,
 					return err
 				}
 				if propose != "" {
-					return proposeLabels(cmd, args[0], propose, m, t, mark)
+					return proposeLabels(cmd, args[0], propose, m, t, labels, mark)
 				}
 				return printTable(cmd, topicLabelRows(labels, t))
 			}

@@ -21,23 +21,16 @@ import (
 
 // proposeLabels stores the labels that a command proposes for the topics of a table, except topics that a person has
 // labelled. It changes nothing unless the command succeeds and answers once for each topic.
-func proposeLabels(cmd *cobra.Command, path, command string, m *model.Model, t *topics.Table, mark modeldir.Identity) error {
+func proposeLabels(cmd *cobra.Command, path, command string, m *model.Model, t *topics.Table, labels interpret.Labels, mark modeldir.Identity) error {
 	file, err := modeldir.LabelsPath(path)
 	if err != nil {
 		return usageError{err}
 	}
-	own := func() (map[int]interpret.Label, error) {
-		labels, err := loadLabels(path, m.Codes.Cols)
-		return labelsByID(labels, true), err
-	}
-	labels, err := own()
-	if err != nil {
-		return err
-	}
+	given := labelsByID(labels, true)
 	var asked []topics.ID
 	var lines bytes.Buffer
 	for _, topic := range slices.Concat(t.Topics, t.Subtopics) {
-		if l := labels[int(topic.ID)]; len(topic.Words) == 0 || l.Name != "" && !l.Proposed {
+		if l := given[int(topic.ID)]; len(topic.Words) == 0 || l.Name != "" && !l.Proposed {
 			continue
 		}
 		asked = append(asked, topic.ID)
@@ -66,12 +59,13 @@ func proposeLabels(cmd *cobra.Command, path, command string, m *model.Model, t *
 	if err != nil {
 		return usagef("--propose: %w", err)
 	}
-	if labels, err = own(); err != nil { // a person may have labelled some meanwhile
+	if labels, err = loadLabels(path, m.Codes.Cols); err != nil { // a person may have labelled some meanwhile
 		return err
 	}
+	given = labelsByID(labels, true)
 	var changes []interpret.Label
 	for _, id := range asked {
-		l := labels[int(id)]
+		l := given[int(id)]
 		if l.Name != "" && !l.Proposed {
 			continue
 		}

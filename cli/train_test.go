@@ -352,26 +352,9 @@ func TestTrainNothingActive(t *testing.T) {
 // Dimensions are shown by their top words among the first rows. A dimension similar to an earlier one is omitted.
 func TestShownDimensions(t *testing.T) {
 	t.Parallel()
-	codes := &vectors.Sparse{CSR: vectors.CSR{Cols: 3}}
-	add := func(word string, values ...float32) {
-		var index []int32
-		var value []float32
-		for k, v := range values {
-			if v != 0 {
-				index, value = append(index, int32(k)), append(value, v)
-			}
-		}
-		codes.IDs = append(codes.IDs, word)
-		codes.AppendRow(index, value)
-	}
-	add("the", 1, 0, 0)
-	add("bank", 0, 5, 4)
-	add("money", 0, 4, 3)
-	add("of", 2, 0, 0)
-	add("and", 1, 0, 0)
-	add("river", 0, 0, 0)
+	m := clitest.NewModel([]string{"the", "bank", "money", "of", "and", "river"}, [][]float32{{1, 0, 0}, {0, 5, 4}, {0, 4, 3}, {2, 0, 0}, {1, 0, 0}, {0, 0, 0}})
 	want := []dimension{{1, []string{"bank", "money"}}, {0, []string{"of", "the", "and"}}}
-	if got := topDimensions(codes); !reflect.DeepEqual(got, want) {
+	if got := topDimensions(m.Codes); !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"overcomplete/encode"
 	"overcomplete/model"
 	"overcomplete/testonly"
+	"overcomplete/testonly/clitest"
 	"overcomplete/testonly/encodetest"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -191,12 +192,7 @@ func (e *countingEncoder) Start(ctx context.Context, x []float32, codes *encode.
 // encoder's, in the same order.
 func TestStreamStartsAhead(t *testing.T) {
 	const rows, dim = 4*encode.Block + 10, 2
-	d := &vectors.Dense{Dim: dim}
-	rng := rand.New(rand.NewPCG(3, 4))
-	for i := range rows {
-		d.IDs = append(d.IDs, fmt.Sprint(i))
-		d.Data = append(d.Data, rng.Float32(), 3*rng.Float32())
-	}
+	d := clitest.Vectors(rows, dim)
 	want, err := encode.Rows(t.Context(), &roundingEncoder{dim: dim}, d.Data)
 	testonly.Must(t, err)
 	for _, part := range []int{rows, encode.Block, 1000} {

@@ -20,7 +20,7 @@ import (
 
 func mustMeasure(t *testing.T, codes *vectors.Sparse, reference *vectors.Dense) *Accuracy {
 	t.Helper()
-	a, err := measure(t.Context(), codes, reference, 1)
+	a, err := (&Test{Reference: reference, Seed: 1}).Measure(t.Context(), codes)
 	testonly.Must(t, err)
 	return a
 }
@@ -77,7 +77,7 @@ func TestMeasure(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := measure(ctx, s, other, 1); err != context.Canceled {
+	if _, err := (&Test{Reference: other}).Measure(ctx, s); err != context.Canceled {
 		t.Errorf("interrupted: %v", err)
 	}
 }

@@ -118,15 +118,6 @@ func (t *Test) Codes(i int, codes *vectors.Sparse) *vectors.Sparse {
 	return interpret.SelectRows(codes, t.rows[i])
 }
 
-// Measure returns the accuracy of the positive poles of codes of the test's words.
-func (t *Test) Measure(ctx context.Context, codes *vectors.Sparse) (*Accuracy, error) {
-	a, err := measure(ctx, codes, t.Reference, t.Seed)
-	if err == nil {
-		a.Reference = t.Name
-	}
-	return a, err
-}
-
 // A Result is the accuracy of a model, of one of its controls, or of dense vectors. Only a model's
 // result has scores by dimension.
 type Result struct {
