@@ -360,10 +360,8 @@ func TestMergeUnreached(t *testing.T) {
 		got, err := encode.Merge(t.Context(), "merged", true, dirs...)
 		testonly.Must(t, err)
 		for _, name := range []string{"model.json", "words.txt", "codes.npz", "dictionary.npy"} {
-			a, err := os.ReadFile("whole/" + name)
-			b, err2 := os.ReadFile("merged/" + name)
-			if err != nil || err2 != nil || !bytes.Equal(a, b) {
-				t.Errorf("%d shards: %s differs from a single run's (%v, %v)", of, name, err, err2)
+			if !bytes.Equal(testonly.ReadFile(t, "whole/"+name), testonly.ReadFile(t, "merged/"+name)) {
+				t.Errorf("%d shards: %s differs from a single run's", of, name)
 			}
 		}
 		if !reflect.DeepEqual(*got.Encoding, *want.Encoding) {
