@@ -30,9 +30,7 @@ func TestQuery(t *testing.T) {
 		"query model q.txt --less 0=2 --max-rows 1": `{"id":"first","dimensions":3,"indices":[1],"values":[0.8]}
 `,
 	} {
-		if stdout, _ := dir.MustRun(t, args); stdout != want {
-			t.Errorf("%s printed\n%swant\n%s", args, stdout, want)
-		}
+		checkOutput(t, dir, args, want)
 	}
 	dir.Write(t, "wide.txt", []byte("a 1 2 3\n"))
 	dir.Write(t, "zero.txt", []byte("zero 0 0\none 1 0\n"))
