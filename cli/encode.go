@@ -110,7 +110,7 @@ func (f *encodeFlags) parseShard(s string) error {
 func (f *encodeFlags) openDictionary(cmd *cobra.Command, dir string) (*model.Model, encode.Options, error) {
 	m, err := model.OpenDictionary(dir)
 	if err != nil {
-		return nil, encode.Options{}, usageError{err}
+		return nil, encode.Options{}, err
 	}
 	o := encode.Defaults(m.Info)
 	if cmd.Flags().Changed("lambda") {

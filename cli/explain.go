@@ -99,7 +99,7 @@ func loadVocabulary(cmd *cobra.Command, path, vocabulary string) (*model.Model, 
 	}
 	encoded, err := input.Wait(cmd.Context(), func() (*model.Model, error) { return model.OpenDictionary(path) })
 	if err != nil {
-		return nil, nil, nil, usageError{err}
+		return nil, nil, nil, err
 	}
 	m, x, labels, err := loadNamed(cmd, vocabulary)
 	if err == nil {

@@ -120,7 +120,7 @@ func loadModel(cmd *cobra.Command, path string) (*model.Model, error) {
 	m, err := input.Wait(cmd.Context(), func() (*model.Model, error) { return model.Open(path) })
 	switch {
 	case err != nil:
-		return nil, usageError{err}
+		return nil, err
 	case m.Codes == nil && modeldir.IsCheckpoint(path):
 		return nil, usagef("%s is a checkpoint with a dictionary and no codes: %s resumes its training, and encode makes codes with the dictionary so far", path, resuming(m))
 	case m.Codes == nil:

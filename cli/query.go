@@ -44,7 +44,7 @@ unless --signed is given.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := input.Wait(cmd.Context(), func() (*model.Model, error) { return model.OpenDictionary(args[0]) })
 			if err != nil {
-				return usageError{err}
+				return err
 			}
 			steering, err := parseSteering(m.Dictionary.Len(), more, less)
 			if err != nil {

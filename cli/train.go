@@ -204,7 +204,7 @@ func (f *trainFlags) openLike(stderr io.Writer, atoms int) (like *model.Dictiona
 	}
 	m, err := model.OpenDictionary(f.like)
 	if err != nil {
-		return nil, nil, usageError{err}
+		return nil, nil, err
 	}
 	k := m.Dictionary.Len()
 	if f.factor > 0 || atoms > 0 && atoms != k {
