@@ -17,7 +17,6 @@ import (
 	"overcomplete/vectors"
 )
 
-// encodeFlags are the flags of encode.
 type encodeFlags struct {
 	vectors.ReadOptions
 	deviceFlags
@@ -94,7 +93,6 @@ func (f *encodeFlags) check(cmd *cobra.Command) error {
 	return f.deviceFlags.check(cmd, onCPU)
 }
 
-// parseShard reads --shard.
 func (f *encodeFlags) parseShard(s string) error {
 	first, second, _ := strings.Cut(s, "/")
 	i, err := strconv.Atoi(first)
@@ -167,7 +165,6 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir string, paths []string) err
 	return reportEncoding(cmd, f.output, info)
 }
 
-// reportEncoding prints the metrics of codes.
 func reportEncoding(cmd *cobra.Command, output string, i model.Info) error {
 	e := i.Encoding
 	if e.Unreached > 0 {
@@ -197,7 +194,6 @@ func reportEncoding(cmd *cobra.Command, output string, i model.Info) error {
 	})
 }
 
-// describeCodes prints the metrics of codes.
 func describeCodes(w io.Writer, e model.Encoding, atoms int) {
 	fmt.Fprintf(w, "  reconstruction error  %.4f\n", e.Error)
 	if share, known := e.Explained(); known {

@@ -17,14 +17,12 @@ import (
 	"overcomplete/model"
 )
 
-// evalFlags select the tasks of an evaluation.
 type evalFlags struct {
 	data    string
 	tasks   []string
 	wordsim []string
 }
 
-// read reads the selected tasks.
 func (f *evalFlags) read() (tasks []eval.Task, err error) {
 	add := func(task eval.Task, err error) error {
 		if err != nil {

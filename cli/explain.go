@@ -116,7 +116,6 @@ func checkVocabulary(path string, encoded *model.Model, vocabulary string, m *mo
 	return nil
 }
 
-// An explanation lists the dimensions and neighbours of a word.
 type explanation struct {
 	item
 	Active     int              `json:"active"` // number of nonzeros

@@ -100,7 +100,6 @@ the strongest dimensions of each; if only dimensions are, the top words of each.
 	return cmd
 }
 
-// openBrowser opens a page in the user's browser.
 func openBrowser(cmd *cobra.Command, url string) {
 	opener := []string{"xdg-open"}
 	switch runtime.GOOS {

@@ -80,16 +80,12 @@ func TestExport(t *testing.T) {
 	}
 }
 
-func ofMethod(r model.Recipe, method model.Method) model.Recipe {
-	c := r.Base()
-	c.Method = method
-	return r.With(c)
-}
-
 func TestExportRefuses(t *testing.T) {
 	t.Parallel()
 	methodA := exportModel()
-	methodA.Info.Training.Recipe = ofMethod(methodA.Info.Training.Recipe, model.Signed)
+	h := methodA.Info.Training.Recipe.(model.Paper)
+	h.Method = model.Signed
+	methodA.Info.Training.Recipe = h
 	dir := clitest.Save(t, methodA)
 	other := exportModel()
 	other.Dictionary.Atoms[0]++

@@ -8,7 +8,6 @@ import (
 	"overcomplete/model"
 )
 
-// methodFlag returns the value of --method.
 func methodFlag(p *model.Method, value model.Method) *choice[model.Method] {
 	return oneOf(p, value, string(model.Signed), string(model.Nonnegative))
 }

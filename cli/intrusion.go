@@ -32,7 +32,6 @@ people find this intruder. Make and score test with people, auto without.`,
 	return cmd
 }
 
-// autoFlags are the flags of intrusion auto.
 type autoFlags struct {
 	input, reference string
 	seed             uint64

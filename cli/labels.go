@@ -148,7 +148,6 @@ func labelRows(labels interpret.Labels, x *interpret.Index, words int) [][]strin
 	return rows
 }
 
-// topicLabelRows returns a header and a row for each topic.
 func topicLabelRows(labels interpret.Labels, t *topics.Table) [][]string {
 	rows := [][]string{{"topic", "label", "note", "proposed", "words"}}
 	given := labelsByID(labels, true)

@@ -131,7 +131,6 @@ func loadModel(cmd *cobra.Command, path string) (*model.Model, error) {
 	return m, nil
 }
 
-// loadNamed loads a model, the index of its codes and its labels.
 func loadNamed(cmd *cobra.Command, path string) (m *model.Model, x *interpret.Index, labels interpret.Labels, err error) {
 	if m, err = loadModel(cmd, path); err != nil {
 		return nil, nil, nil, err

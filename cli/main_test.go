@@ -98,7 +98,6 @@ func checkRefusals(t *testing.T, dir clitest.Dir, begin string, want map[string]
 	}
 }
 
-// runJSON runs a command and parses the JSON that it prints.
 func runJSON[T any](t *testing.T, dir clitest.Dir, line string) (printed T) {
 	t.Helper()
 	stdout, _ := dir.MustRun(t, line)
@@ -117,7 +116,6 @@ func commands(cmd *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// checkOutput checks the exact output of a command.
 func checkOutput(t *testing.T, dir clitest.Dir, line, want string) {
 	t.Helper()
 	if stdout, _ := dir.MustRun(t, line); stdout != want {

@@ -54,7 +54,6 @@ func (f *experimentFlags) register(cmd *cobra.Command) {
 	f.registerProgress(cmd, "an epoch")
 }
 
-// run runs experiments with the vectors at path.
 func (f *experimentFlags) run(cmd *cobra.Command, path string, experiments func() error) error {
 	err := f.open(cmd, path)
 	if err == nil {

@@ -110,7 +110,6 @@ unless --signed is given.`,
 	return cmd
 }
 
-// writeQueries prints a line for each query.
 func writeQueries(cmd *cobra.Command, queries *vectors.Sparse) error {
 	return vectors.WriteJSONLines(&linesWriter{w: raw(cmd.OutOrStdout())}, queries)
 }

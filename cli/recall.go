@@ -15,7 +15,6 @@ import (
 	"overcomplete/vectors"
 )
 
-// recallReport is the output of recall.
 type recallReport struct {
 	Queries int           `json:"queries"`
 	New     int           `json:"new"` // queries that aren't rows of the index
@@ -33,7 +32,6 @@ type recallModel struct {
 	recall.Recalls
 }
 
-// recallFlags are the flags of recall.
 type recallFlags struct {
 	vectors.ReadOptions
 	queries            string

@@ -141,14 +141,12 @@ func (f *trainFlags) check(cmd *cobra.Command, r model.Recipe, unsupported error
 	return cmp.Or(withFlag(r.Validate()), f.deviceFlags.check(cmd, unsupported))
 }
 
-// sameFile reports whether two paths name the same file.
 func sameFile(a, b string) bool {
 	first, err := os.Stat(a)
 	second, failed := os.Stat(b)
 	return err == nil && failed == nil && os.SameFile(first, second)
 }
 
-// parseTrainRows reads --train-rows into h.
 func parseTrainRows(h *model.Best, flag string) error {
 	if flag == "all" {
 		h.TrainRows = math.MaxInt32
@@ -253,7 +251,6 @@ func (f *trainFlags) warnUnusual(stderr io.Writer, h model.Best, in model.Input)
 // A report shows dimensions by their top words among the first shownRows·K rows, the frequent words.
 const shownDimensions, shownWords, shownRows, shownTopics = 6, 8, 2, 12
 
-// A dimension has a number and top words.
 type dimension struct {
 	Dimension int      `json:"dimension"`
 	Words     []string `json:"words"`
@@ -298,7 +295,6 @@ func (f *trainFlags) firstDimensions() (top []dimension, rows int, err error) {
 	return nil, 0, nil
 }
 
-// largestTopics returns the largest topics of the output.
 func (f *trainFlags) largestTopics(ctx context.Context) ([]topics.Topic, error) {
 	m, err := model.Open(f.output)
 	if err != nil {

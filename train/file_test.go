@@ -25,7 +25,6 @@ import (
 	"overcomplete/vectors"
 )
 
-// deviceWithoutEncoder trains but doesn't encode.
 type deviceWithoutEncoder struct{ cpu.Device }
 
 func (deviceWithoutEncoder) Encoder(*model.Dictionary, encode.Options) (encode.Encoder, error) {

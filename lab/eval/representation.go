@@ -39,7 +39,6 @@ func newRepresentation(name string, words []string, cols int, row func(int) ([]i
 	return r
 }
 
-// find returns the row of a token.
 func (r *Representation) find(token string) (row int, ok bool) {
 	if row, ok = r.rows[token]; !ok {
 		row, ok = r.rows[strings.ToLower(token)]

@@ -60,7 +60,6 @@ func TestHeatMapRows(t *testing.T) {
 	}
 }
 
-// experiments returns experiments with small data.
 func experiments(t *testing.T) *Experiments {
 	t.Helper()
 	data, x := evaltest.Write(t)
