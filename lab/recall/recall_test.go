@@ -100,21 +100,16 @@ func testMeasure(t *testing.T, queries *vectors.Dense, encoded *vectors.Sparse) 
 		all[i] = i
 		part[i] = make([]float64, dim)
 		for c, v := range a[i] {
-			for l, d := range m.Dictionary.Atom(c) {
-				part[i][l] += v * float64(d)
-			}
+			floats.AddScaled(part[i], v, encodetest.Widen(m.Dictionary.Atom(c)))
 		}
-		decoded[i] = slices.Clone(part[i])
-		for l, mean := range m.Dictionary.Mean {
-			decoded[i][l] += float64(mean)
-		}
+		decoded[i] = floats.AddTo(make([]float64, dim), part[i], encodetest.Widen(m.Dictionary.Mean))
 	}
 	var want Recalls
 	for n, row := range q.Rows {
 		dense, byCodes, byProducts, byLargest := make([]float64, rows), make([]float64, rows), make([]float64, rows), make([]float64, rows)
-		w := make([]float64, atoms)
+		query, w := encodetest.Widen(from.Row(row)), make([]float64, atoms)
 		for c := range w {
-			w[c] = floats.Dot(encodetest.Widen(from.Row(row)), encodetest.Widen(m.Dictionary.Atom(c)))
+			w[c] = floats.Dot(query, encodetest.Widen(m.Dictionary.Atom(c)))
 		}
 		fewest := slices.Sorted(slices.Values(w))[atoms-weights]
 		self := row
@@ -123,20 +118,16 @@ func testMeasure(t *testing.T, queries *vectors.Dense, encoded *vectors.Sparse) 
 		}
 		var sharing []int
 		for i := range rows {
-			dense[i] = cosine(encodetest.Widen(from.Row(row)), encodetest.Widen(x.Row(i)))
+			dense[i] = cosine(query, encodetest.Widen(x.Row(i)))
 			byCodes[i] = cosine(queryCodes[row], a[i])
 			if byCodes[i] > 0 {
 				sharing = append(sharing, i)
 			}
-			var dot, squares float64
-			for l := range dim {
-				dot += float64(from.Row(row)[l]) * part[i][l]
-				squares += decoded[i][l] * decoded[i][l]
-			}
-			byProducts[i] = dot / math.Sqrt(squares)
+			norm := floats.Norm(decoded[i], 2)
+			byProducts[i] = floats.Dot(query, part[i]) / norm
 			for c, v := range a[i] {
 				if w[c] >= max(fewest, 0) {
-					byLargest[i] += w[c] * v / math.Sqrt(squares)
+					byLargest[i] += w[c] * v / norm
 				}
 			}
 		}
