@@ -24,20 +24,6 @@ type evalFlags struct {
 }
 
 func (f *evalFlags) read() (tasks []eval.Task, err error) {
-	add := func(task eval.Task, err error) error {
-		if err != nil {
-			return err
-		}
-		name := task.Name()
-		if len(tasks) >= len(f.tasks) && (slices.Contains(eval.TaskNames(), name) || name == eval.Average) {
-			return usagef("task %s: the name is taken; give your own task another name", name)
-		}
-		if slices.Contains(eval.Names(tasks), name) {
-			return usagef("task %s is given twice", name)
-		}
-		tasks = append(tasks, task)
-		return nil
-	}
 	if len(f.tasks) > 0 && f.data == "" {
 		return nil, usagef("the paper's tasks need --data; give your own with --wordsim")
 	}
@@ -45,20 +31,27 @@ func (f *evalFlags) read() (tasks []eval.Task, err error) {
 		if !slices.Contains(eval.TaskNames(), name) {
 			return nil, usagef("--tasks has %q, want some of %s", name, strings.Join(eval.TaskNames(), ","))
 		}
-		if err := add(eval.ReadTask(name, f.data)); err != nil {
+		task, err := eval.ReadTask(name, f.data)
+		if err != nil {
 			return nil, err
 		}
+		tasks = append(tasks, task)
 	}
 	for _, path := range f.wordsim {
 		name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
-		if err := add(eval.ReadWordSimilarity(name, path)); err != nil {
+		if name == eval.Average || slices.Contains(eval.TaskNames(), name) {
+			return nil, usagef("task %s: the name is taken; give your own task another name", name)
+		}
+		task, err := eval.ReadWordSimilarity(name, path)
+		if err != nil {
 			return nil, err
 		}
+		tasks = append(tasks, task)
 	}
 	if len(tasks) == 0 {
 		return nil, usagef("no tasks: give some with --tasks or --wordsim")
 	}
-	return tasks, nil
+	return tasks, refuseRepeated("task", eval.Names(tasks))
 }
 
 func newEval() *cobra.Command {

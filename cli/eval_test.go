@@ -94,7 +94,7 @@ func TestEvalUsage(t *testing.T) {
 		"eval x.txt a none.txt --wordsim pairs.txt":           "none.txt: ",
 		"eval x.txt --data data --tasks WS-353,OTHER":         `--tasks has "OTHER"`,
 		"eval x.txt --data data --tasks=":                     "no tasks",
-		"eval x.txt --data data --tasks NP,NP":                "NP is given twice",
+		"eval x.txt --data data --tasks NP,NP":                `task "NP" is given twice`,
 		"eval x.txt --data data --tasks NP --wordsim bad.txt": "bad.txt:2: 4 fields",
 		"eval x.txt --data data --tasks NP --json --markdown": "give --markdown or --json, not both",
 		"eval none.txt --data data --tasks NP":                "none.txt: ",
