@@ -97,7 +97,6 @@ func TestEvalUsage(t *testing.T) {
 		"eval x.txt --data data --tasks NP,NP":                `task "NP" is given twice`,
 		"eval x.txt --data data --tasks NP --wordsim bad.txt": "bad.txt:2: 4 fields",
 		"eval x.txt --data data --tasks NP --json --markdown": "give --markdown or --json, not both",
-		"eval none.txt --data data --tasks NP":                "none.txt: ",
 		"eval a:binary --data data --tasks NP":                "a:binary: binary vectors require a model of method B",
 		"eval data --data data --tasks NP":                    "data: not a model",
 		"eval thresh1:a --data data --tasks NP":               "a: ",

@@ -258,7 +258,6 @@ func TestTopics(t *testing.T) {
 		"export none -f topics -o x":         "none has no topics",
 		"topics topics --topics 1000":        "--topics is 1000",
 		"topics topics --topics 0":           "--topics is 0",
-		"labels topics --topics 1000":        "--topics is 1000",
 		"labels words --topics 3":            "words has no topics",
 		"labels topics --topics 3 -n 8":      "give -n or --topics, not both",
 		"explore words --embed cat --port 0": "--embed finds texts, and the rows of words are words",
