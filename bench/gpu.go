@@ -149,7 +149,7 @@ func (b *gpuBench) learn(j job) (m *model.Model, r testing.BenchmarkResult, err 
 	}
 	epochs := m.Info.Training.Epochs
 	for _, e := range epochs {
-		r.T += seconds(e.Seconds)
+		r.T += time.Duration(e.Seconds * float64(time.Second))
 	}
 	last := epochs[len(epochs)-1]
 	r.N = len(epochs)

@@ -90,7 +90,6 @@ func sparseOf(x *vectors.Dense, data []float32) *vectors.Sparse {
 	return s
 }
 
-// hostBench holds the settings of "bench host".
 type hostBench struct {
 	out                         io.Writer
 	rows, dim, atoms, nonzeros  int
@@ -247,8 +246,6 @@ func (b *hostBench) measure(format string, repeats int) error {
 	return nil
 }
 
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-
 // spawn runs a command in a process with the given number of cores. The command encode uses the model that train writes.
 func (b *hostBench) spawn(command, format string, cores int) (r testing.BenchmarkResult, err error) {
 	program, err := os.Executable()
@@ -330,7 +327,6 @@ func (t *timeless) Trainer(backend.Problem) (backend.Trainer, error) {
 	return nil, errors.ErrUnsupported
 }
 
-// Learner implements [train.Device].
 func (t *timeless) Learner(x []float32, d *model.Dictionary, _ float64, o encode.Options) (backend.Learner, error) {
 	t.end("choose")
 	e, err := t.open(d, o, 1)
@@ -343,7 +339,6 @@ func (t *timeless) Learner(x []float32, d *model.Dictionary, _ float64, o encode
 	return timelessLearner{timelessEncoder: e}, nil
 }
 
-// Encoder implements [train.Device].
 func (t *timeless) Encoder(d *model.Dictionary, o encode.Options) (encode.Encoder, error) {
 	t.end("learn") // the end of learning; in encode, the time before
 	return t.open(d, o, 2)

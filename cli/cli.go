@@ -126,7 +126,7 @@ func shortened(message string) string {
 
 // refusals are errors caused by the user's command or files.
 var refusals = []error{
-	train.ErrCheckpoint, train.ErrMemory, memory.ErrTooLarge, encode.ErrOverflow, encode.ErrDictionary, simd.ErrLevel,
+	train.ErrCheckpoint, train.ErrMemory, memory.ErrTooLarge, encode.ErrOverflow, encode.ErrDictionary, vectors.ErrUnindexable, simd.ErrLevel,
 }
 
 // systemFailures are errors of the system that neither the command nor its files cause.

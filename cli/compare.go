@@ -141,7 +141,6 @@ func strongestPole(c interpret.Contribution) interpret.Pole {
 	return interpret.Pole{Dimension: c.Dimension, Negative: strongest < 0}
 }
 
-// percent returns a part in percent of the sum.
 func (b breakdown) percent(part float64) float64 {
 	if b.Sum == 0 {
 		return 0

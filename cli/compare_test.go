@@ -139,8 +139,7 @@ dimension  label   other  cosine  its label
 	testonly.Must(t, wide.Save(dir.Path("wide"), false))
 	dir.Write(t, "x.txt", []byte("a 1 2\nb 3 4\n"))
 	checkRefusals(t, dir, "", map[string]string{
-		"compare model wide":                  "atoms of model have 2 numbers and atoms of wide 3; the models are of different spaces",
-		"compare model x.txt":                 `"x.txt" is not a model`,
-		"compare model other --dimensions=-1": "--dimensions is -1",
+		"compare model wide":  "atoms of model have 2 numbers and atoms of wide 3; the models are of different spaces",
+		"compare model x.txt": `"x.txt" is not a model`,
 	})
 }

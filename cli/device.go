@@ -31,39 +31,29 @@ type deviceFlags struct {
 	started *kernels.Device // see startGPU
 }
 
-// registerDevice adds the flags to a command.
 func (f *deviceFlags) registerDevice(cmd *cobra.Command) {
-	device := oneOf(&f.device, "auto", "auto", "cpu", "cuda")
-	device.open = true // the GPU has a number
 	flags := cmd.Flags()
-	flags.Var(device, "device", "cpu, cuda (an NVIDIA GPU), cuda:i (GPU i, from 0) or auto (a GPU if there is one)")
+	flags.StringVar(&f.device, "device", "auto", "cpu, cuda (an NVIDIA GPU), cuda:i (GPU i, from 0) or auto (a GPU if there is one)")
+	complete(cmd, flags.Lookup("device"), []string{"auto", "cpu", "cuda"})
 	flags.Var(count(&f.workers, 0), "workers", "most processors to use on the CPU (default all); the result does not depend on it")
 }
 
-// registerPrecision adds the flag of the paper's training.
 func (f *deviceFlags) registerPrecision(cmd *cobra.Command) {
 	cmd.Flags().Var(oneOf(&f.precision, "tf32", "fp16", "tf32", "fp32"), "precision", "precision of the paper's training on a GPU: tf32 (11-bit factors), fp16 (11-bit factors in half the memory) or fp32 (as on the CPU)")
 }
 
 // check refuses flags without effect on the device, and unusable GPUs. The argument unsupported is the reason why no
 // GPU supports the work, or nil.
-func (f *deviceFlags) check(changed func(flag string) bool, unsupported error) error {
+func (f *deviceFlags) check(cmd *cobra.Command, unsupported error) error {
 	index, cuda, err := f.cuda()
+	if cuda {
+		err = refuseFlags(cmd, "has no effect on a GPU; drop it", "workers", "overcommit")
+	}
+	if err == nil && (f.device == "cpu" || unsupported != nil) {
+		err = refuseFlags(cmd, "has no effect on the CPU; drop it", "precision")
+	}
 	if err != nil {
 		return err
-	}
-	for _, of := range []struct {
-		flag    string
-		ignored bool
-		device  string
-	}{
-		{"workers", cuda, "a GPU"},
-		{"overcommit", cuda, "a GPU"},
-		{"precision", f.device == "cpu" || unsupported != nil, "the CPU"},
-	} {
-		if of.ignored && changed(of.flag) {
-			return usagef("--%s has no effect on %s; drop it", of.flag, of.device)
-		}
 	}
 	if f.workers > 0 {
 		f.workers = min(f.workers, runtime.NumCPU()) // memory and threads grow with the number of workers
@@ -101,7 +91,6 @@ type chosenDevice struct {
 	log io.Writer
 }
 
-// Trainer implements [train.Device].
 func (d chosenDevice) Trainer(p backend.Problem) (backend.Trainer, error) {
 	h := p.Hyperparameters
 	takes := fmt.Sprintf(", which takes about %.1f GB", cpu.Device{Workers: d.workers}.Memory(p.Len(), p.Dim, h)/1e9)
@@ -111,12 +100,10 @@ func (d chosenDevice) Trainer(p backend.Problem) (backend.Trainer, error) {
 	return start(d, "training", takes, kernels.Supports(h), func(on train.Device) (backend.Trainer, error) { return on.Trainer(p) })
 }
 
-// Learner implements [train.Device].
 func (d chosenDevice) Learner(x []float32, dictionary *model.Dictionary, norm float64, o encode.Options) (backend.Learner, error) {
 	return start(d, "learning", "", nil, func(on train.Device) (backend.Learner, error) { return on.Learner(x, dictionary, norm, o) })
 }
 
-// Encoder implements [train.Device].
 func (d chosenDevice) Encoder(dictionary *model.Dictionary, o encode.Options) (encode.Encoder, error) {
 	return start(d, "encoding", "", nil, func(on train.Device) (encode.Encoder, error) { return on.Encoder(dictionary, o) })
 }

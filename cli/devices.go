@@ -60,7 +60,7 @@ func findDevices(gpus []kernels.GPU, err error) (*devices, error) {
 	d := &devices{GPUs: []gpuDevice{}}
 	level, why, chooseErr := simd.Choose()
 	if chooseErr != nil {
-		return nil, usageError{chooseErr}
+		return nil, chooseErr
 	}
 	d.CPU.Kernels, d.CPU.Why = level.Name, why
 	d.CPU.Processors = runtime.GOMAXPROCS(0)

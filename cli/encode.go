@@ -17,9 +17,8 @@ import (
 	"overcomplete/vectors"
 )
 
-// encodeFlags are the flags of encode.
 type encodeFlags struct {
-	inputFlags
+	vectors.ReadOptions
 	deviceFlags
 	output   string
 	steps    int
@@ -72,7 +71,7 @@ on one of these kinds.`,
 	needs(cmd, "exact", "gap")
 	excludes(cmd, "exact", "encode-steps", "nonzeros")
 	flags.Func("shard", "encode only part `i/n` of the rows, i from 1 to n", f.parseShard)
-	f.registerInput(cmd)
+	registerInput(cmd, &f.ReadOptions)
 	f.registerDevice(cmd)
 	addJSON(cmd, "print the results as JSON")
 	flags.BoolVar(&f.quiet, "quiet", false, "print no progress")
@@ -80,9 +79,9 @@ on one of these kinds.`,
 }
 
 // check refuses flags outside their domain.
-func (f *encodeFlags) check(changed func(flag string) bool) error {
+func (f *encodeFlags) check(cmd *cobra.Command) error {
 	switch {
-	case changed("lambda") && (!(f.lambda >= 0) || math.IsInf(float64(float32(f.lambda)), 0)):
+	case cmd.Flags().Changed("lambda") && (!(f.lambda >= 0) || math.IsInf(float64(float32(f.lambda)), 0)):
 		return usagef("--lambda is %v, want 0 or more, in the range of single precision", f.lambda)
 	case !(f.gap >= leastGap && f.gap < 1):
 		return usagef("--gap is %v, want at least %v, the resolution of single precision, and less than 1", f.gap, leastGap)
@@ -91,10 +90,9 @@ func (f *encodeFlags) check(changed func(flag string) bool) error {
 	if f.exact {
 		onCPU = errors.New("--exact runs on the CPU only")
 	}
-	return f.deviceFlags.check(changed, onCPU)
+	return f.deviceFlags.check(cmd, onCPU)
 }
 
-// parseShard reads --shard.
 func (f *encodeFlags) parseShard(s string) error {
 	first, second, _ := strings.Cut(s, "/")
 	i, err := strconv.Atoi(first)
@@ -110,7 +108,7 @@ func (f *encodeFlags) parseShard(s string) error {
 func (f *encodeFlags) openDictionary(cmd *cobra.Command, dir string) (*model.Model, encode.Options, error) {
 	m, err := model.OpenDictionary(dir)
 	if err != nil {
-		return nil, encode.Options{}, usageError{err}
+		return nil, encode.Options{}, err
 	}
 	o := encode.Defaults(m.Info)
 	if cmd.Flags().Changed("lambda") {
@@ -125,15 +123,14 @@ func (f *encodeFlags) openDictionary(cmd *cobra.Command, dir string) (*model.Mod
 }
 
 func (f *encodeFlags) encode(cmd *cobra.Command, dir string, paths []string) error {
-	changed := cmd.Flags().Changed
-	if err := f.check(changed); err != nil {
+	if err := f.check(cmd); err != nil {
 		return err
 	}
 	m, o, err := f.openDictionary(cmd, dir)
 	if err != nil {
 		return err
 	}
-	if changed("encode-steps") {
+	if cmd.Flags().Changed("encode-steps") {
 		o.Steps = f.steps
 	}
 	if f.exact {
@@ -142,7 +139,9 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir string, paths []string) err
 		}
 	}
 	stderr := cmd.ErrOrStderr()
-	noteLoss(stderr, dir, m.Info)
+	if paper, is := m.Info.Training.Recipe.(model.Paper); is && paper.Loss != model.Squared {
+		say(stderr, "%s: trained with the loss %s, encoded with the squared loss", dir, paper.Loss)
+	}
 	if modeldir.IsCheckpoint(dir) {
 		warn(stderr, "%s is a checkpoint: its training isn't finished, and its dictionary will change", dir)
 	}
@@ -166,14 +165,6 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir string, paths []string) err
 	return reportEncoding(cmd, f.output, info)
 }
 
-// noteLoss reports a dictionary that was trained with a different loss than the encoding minimises.
-func noteLoss(stderr io.Writer, dir string, i model.Info) {
-	if paper, is := i.Training.Recipe.(model.Paper); is && paper.Loss != model.Squared {
-		say(stderr, "%s: trained with the loss %s, encoded with the squared loss", dir, paper.Loss)
-	}
-}
-
-// reportEncoding prints the metrics of codes.
 func reportEncoding(cmd *cobra.Command, output string, i model.Info) error {
 	e := i.Encoding
 	if e.Unreached > 0 {
@@ -203,7 +194,6 @@ func reportEncoding(cmd *cobra.Command, output string, i model.Info) error {
 	})
 }
 
-// describeCodes prints the metrics of codes.
 func describeCodes(w io.Writer, e model.Encoding, atoms int) {
 	fmt.Fprintf(w, "  reconstruction error  %.4f\n", e.Error)
 	if share, known := e.Explained(); known {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"os"
 	"reflect"
 	"regexp"
@@ -112,25 +111,11 @@ func TestEncodeOddRows(t *testing.T) {
 	}
 }
 
-// manyVectors writes an input of several blocks.
-func manyVectors(t *testing.T, dir clitest.Dir, words int) {
-	t.Helper()
-	d := &vectors.Dense{Dim: 4}
-	rng := rand.New(rand.NewPCG(7, 8))
-	for i := range words {
-		d.IDs = append(d.IDs, fmt.Sprintf("w%d", i))
-		for range d.Dim {
-			d.Data = append(d.Data, float32(rng.NormFloat64()))
-		}
-	}
-	dir.Write(t, "many.txt", clitest.Text(d))
-}
-
 // Shards merge into the same files as a single run, in any order and number, even with more shards than blocks.
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)
-	manyVectors(t, dir, 3*encode.Block+100)
+	dir.Write(t, "many.txt", clitest.Text(clitest.Vectors(3*encode.Block+100, 4)))
 	dir.MustRun(t, "paper train many.txt -o model --epochs 2 -k 9 --max-rows 500 --center")
 	for _, flags := range []string{"", "--exact --gap 1e-5"} {
 		stdout, _ := dir.MustRun(t, "encode model many.txt -o whole --force --workers 1 "+flags)
@@ -205,35 +190,29 @@ func TestEncodeRefuses(t *testing.T) {
 	}
 	spoiled("future", "model.json", func(b []byte) []byte { return []byte(strings.Replace(string(b), `"format": 2`, `"format": 9`, 1)) })
 	spoiled("zero", "dictionary.npy", func(b []byte) []byte { clear(b[128:]); return b })
-	before := dir.Tree(t)
-	for _, tt := range []struct {
-		args string
-		want []string
-	}{
-		{"encode a short.vec -o out --quiet", []string{"short.vec: vectors differ in length from the dictionary's atoms (got 3 numbers, want 8)"}},
-		{"encode a nil.txt -o out --quiet", []string{`nil.txt:2: word "null": all numbers are zero`}},
-		{"encode a huge.txt -o out --quiet", []string{`"huge": the vector is too large`}},
-		{"encode a nan.txt -o out --quiet", []string{"nan.txt:7: ", `"word6"`, "NaN"}},
-		{"encode nowhere in.txt -o out", []string{"nowhere: no such file or directory"}},
-		{"encode future in.txt -o out", []string{"future: model.json: format version is 9, want 2: train the model again with this version"}},
-		{"encode zero in.txt -o out", []string{"zero: nothing can be encoded: the dictionary is zero"}},
-		{"encode a in.txt -o a", []string{"a: already exists", "--force"}},
-		{"encode a in.txt -o out --encode-steps 0", []string{"--encode-steps is 0"}},
-		{"encode a in.txt -o out --nonzeros 81", []string{"--nonzeros is 81, and a has 20 dimensions"}},
-		{"encode a in.txt -o out --lambda -1", []string{"--lambda is -1"}},
-		{"encode a in.txt -o out --gap 0.1", []string{"--gap requires --exact"}},
-		{"encode a in.txt -o out --exact --encode-steps 9", []string{"--encode-steps"}},
-		{"encode a in.txt -o out --exact --nonzeros 4", []string{"--nonzeros"}},
-		{"encode a in.txt -o out --exact --lambda 0", []string{"--exact needs", "--lambda"}},
-		{"encode a in.txt -o out --shard 0/2", []string{`--shard is "0/2"`}},
-		{"encode a in.txt -o out --device cuda --exact", []string{"--exact runs on the CPU only", "--device cuda"}},
+	checkRefusals(t, dir, "", map[string]string{
+		"encode a short.vec -o out --quiet":               "short.vec: vectors differ in length from the dictionary's atoms (got 3 numbers, want 8)",
+		"encode a nil.txt -o out --quiet":                 `nil.txt:2: word "null": all numbers are zero`,
+		"encode a huge.txt -o out --quiet":                `"huge": the vector is too large`,
+		"encode a nan.txt -o out --quiet":                 `nan.txt:7: … "word6" … NaN`,
+		"encode nowhere in.txt -o out":                    "nowhere: no such file or directory",
+		"encode future in.txt -o out":                     "future: model.json: format version is 9, want 2: train the model again with this version",
+		"encode zero in.txt -o out":                       "zero: nothing can be encoded: the dictionary is zero",
+		"encode a in.txt -o a":                            "a: already exists … --force",
+		"encode a in.txt -o out --encode-steps 0":         "--encode-steps is 0",
+		"encode a in.txt -o out --nonzeros 81":            "--nonzeros is 81, and a has 20 dimensions",
+		"encode a in.txt -o out --lambda -1":              "--lambda is -1",
+		"encode a in.txt -o out --gap 0.1":                "--gap requires --exact",
+		"encode a in.txt -o out --exact --encode-steps 9": "--encode-steps",
+		"encode a in.txt -o out --exact --nonzeros 4":     "--nonzeros",
+		"encode a in.txt -o out --exact --lambda 0":       "--exact needs … --lambda",
+		"encode a in.txt -o out --shard 0/2":              `--shard is "0/2"`,
+		"encode a in.txt -o out --device cuda --exact":    "--exact runs on the CPU only … --device cuda",
 
-		{"merge s1 -o out", []string{"shard 2 of 2 is missing"}},
-		{"merge s1 s2 s1 -o out", []string{"s1: repeats shard 1 of 2 in s1"}},
-		{"merge s2 s3 -o out", []string{"s3: differs from s2 in its number of shards"}},
-		{"merge a s2 -o out", []string{"a: is not a shard"}},
-		{"merge s1 s2 -o a", []string{"a: already exists"}},
-	} {
-		checkRefused(t, dir, tt.args, tt.want, before)
-	}
+		"merge s1 -o out":       "shard 2 of 2 is missing",
+		"merge s1 s2 s1 -o out": "s1: repeats shard 1 of 2 in s1",
+		"merge s2 s3 -o out":    "s3: differs from s2 in its number of shards",
+		"merge a s2 -o out":     "a: is not a shard",
+		"merge s1 s2 -o a":      "a: already exists",
+	})
 }

@@ -17,29 +17,13 @@ import (
 	"overcomplete/model"
 )
 
-// evalFlags select the tasks of an evaluation.
 type evalFlags struct {
 	data    string
 	tasks   []string
 	wordsim []string
 }
 
-// read reads the selected tasks.
 func (f *evalFlags) read() (tasks []eval.Task, err error) {
-	add := func(task eval.Task, err error) error {
-		if err != nil {
-			return err
-		}
-		name := task.Name()
-		if len(tasks) >= len(f.tasks) && (slices.Contains(eval.TaskNames(), name) || name == eval.Average) {
-			return usagef("task %s: the name is taken; give your own task another name", name)
-		}
-		if slices.Contains(eval.Names(tasks), name) {
-			return usagef("task %s is given twice", name)
-		}
-		tasks = append(tasks, task)
-		return nil
-	}
 	if len(f.tasks) > 0 && f.data == "" {
 		return nil, usagef("the paper's tasks need --data; give your own with --wordsim")
 	}
@@ -47,20 +31,27 @@ func (f *evalFlags) read() (tasks []eval.Task, err error) {
 		if !slices.Contains(eval.TaskNames(), name) {
 			return nil, usagef("--tasks has %q, want some of %s", name, strings.Join(eval.TaskNames(), ","))
 		}
-		if err := add(eval.ReadTask(name, f.data)); err != nil {
+		task, err := eval.ReadTask(name, f.data)
+		if err != nil {
 			return nil, err
 		}
+		tasks = append(tasks, task)
 	}
 	for _, path := range f.wordsim {
 		name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
-		if err := add(eval.ReadWordSimilarity(name, path)); err != nil {
+		if name == eval.Average || slices.Contains(eval.TaskNames(), name) {
+			return nil, usagef("task %s: the name is taken; give your own task another name", name)
+		}
+		task, err := eval.ReadWordSimilarity(name, path)
+		if err != nil {
 			return nil, err
 		}
+		tasks = append(tasks, task)
 	}
 	if len(tasks) == 0 {
 		return nil, usagef("no tasks: give some with --tasks or --wordsim")
 	}
-	return tasks, nil
+	return tasks, refuseRepeated("task", eval.Names(tasks))
 }
 
 func newEval() *cobra.Command {
@@ -137,7 +128,7 @@ finished rows.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.data, "data", "", "`directory` with the folders wordsim, sst2, trec, 20news-bydate and np-bracketing")
-	flags.StringSliceVar(&f.tasks, "tasks", eval.PaperTasks(), "tasks of the paper")
+	flags.StringSliceVar(&f.tasks, "tasks", eval.TaskNames(), "tasks of the paper")
 	complete(cmd, flags.Lookup("tasks"), eval.TaskNames())
 	flags.StringArrayVar(&f.wordsim, "wordsim", nil, "another word similarity task: a `file` with lines \"word word score\"")
 	flags.Var(seedOf(&seed, 1), "seed", "seed of random splits and of the bootstrap")

@@ -32,12 +32,13 @@ func TestEval(t *testing.T) {
 	dir.MustRun(t, "export b -f binary -o b.npz")
 	const specs = "x.txt a b b:binary thresh1:x.txt thresh2:x.txt"
 	stdout, stderr := dir.MustRun(t, "eval "+specs+" --data data --tasks WS-353,NP --json --wordsim data/wordsim/EN-WS-353-ALL.txt")
-	var got struct {
+	type table struct {
 		Rows []struct {
 			Name  string
 			Tasks map[string]struct{ Score float64 }
 		}
 	}
+	var got table
 	testonly.Must(t, json.Unmarshal([]byte(stdout), &got))
 	scores := map[string]string{}
 	for i, name := range strings.Fields(specs) {
@@ -63,10 +64,8 @@ func TestEval(t *testing.T) {
 	}
 
 	// Without --tasks, all tasks of the paper are evaluated.
-	stdout, _ = dir.MustRun(t, "eval x.txt --data data --json")
-	got.Rows = nil
-	testonly.Must(t, json.Unmarshal([]byte(stdout), &got))
-	for _, task := range eval.PaperTasks() {
+	got = runJSON[table](t, dir, "eval x.txt --data data --json")
+	for _, task := range eval.TaskNames() {
 		if _, ok := got.Rows[0].Tasks[task]; !ok {
 			t.Errorf("x.txt has no %s", task)
 		}
@@ -95,10 +94,9 @@ func TestEvalUsage(t *testing.T) {
 		"eval x.txt a none.txt --wordsim pairs.txt":           "none.txt: ",
 		"eval x.txt --data data --tasks WS-353,OTHER":         `--tasks has "OTHER"`,
 		"eval x.txt --data data --tasks=":                     "no tasks",
-		"eval x.txt --data data --tasks NP,NP":                "NP is given twice",
+		"eval x.txt --data data --tasks NP,NP":                `task "NP" is given twice`,
 		"eval x.txt --data data --tasks NP --wordsim bad.txt": "bad.txt:2: 4 fields",
 		"eval x.txt --data data --tasks NP --json --markdown": "give --markdown or --json, not both",
-		"eval none.txt --data data --tasks NP":                "none.txt: ",
 		"eval a:binary --data data --tasks NP":                "a:binary: binary vectors require a model of method B",
 		"eval data --data data --tasks NP":                    "data: not a model",
 		"eval thresh1:a --data data --tasks NP":               "a: ",

@@ -99,7 +99,7 @@ func loadVocabulary(cmd *cobra.Command, path, vocabulary string) (*model.Model, 
 	}
 	encoded, err := input.Wait(cmd.Context(), func() (*model.Model, error) { return model.OpenDictionary(path) })
 	if err != nil {
-		return nil, nil, nil, usageError{err}
+		return nil, nil, nil, err
 	}
 	m, x, labels, err := loadNamed(cmd, vocabulary)
 	if err == nil {
@@ -116,7 +116,6 @@ func checkVocabulary(path string, encoded *model.Model, vocabulary string, m *mo
 	return nil
 }
 
-// An explanation lists the dimensions and neighbours of a word.
 type explanation struct {
 	item
 	Active     int              `json:"active"` // number of nonzeros

@@ -66,14 +66,19 @@ the strongest dimensions of each; if only dimensions are, the top words of each.
 			if err != nil {
 				return err
 			}
-			url := fmt.Sprintf("http://%s/", reachable(listener.Addr().(*net.TCPAddr)))
+			at := listener.Addr().(*net.TCPAddr)
+			local := *at
+			if at.IP.IsUnspecified() { // the server listens on all addresses
+				local.IP = net.IPv4(127, 0, 0, 1)
+			}
+			url := fmt.Sprintf("http://%v/", &local)
 			if _, err := fmt.Fprintln(cmd.OutOrStdout(), url); err != nil {
 				return err
 			}
 			if open {
 				go openBrowser(cmd, url)
 			}
-			if at := listener.Addr().(*net.TCPAddr); !at.IP.IsLoopback() {
+			if !at.IP.IsLoopback() {
 				warn(cmd.ErrOrStderr(), "the page at %v is reachable from other machines", at)
 			}
 			return x.Serve(cmd.Context(), listener, host)
@@ -95,16 +100,6 @@ the strongest dimensions of each; if only dimensions are, the top words of each.
 	return cmd
 }
 
-// reachable returns an address at which browsers of this machine reach a listener, which may listen on all
-// addresses.
-func reachable(a *net.TCPAddr) *net.TCPAddr {
-	if a.IP.IsUnspecified() {
-		return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: a.Port}
-	}
-	return a
-}
-
-// openBrowser opens a page in the user's browser.
 func openBrowser(cmd *cobra.Command, url string) {
 	opener := []string{"xdg-open"}
 	switch runtime.GOOS {

@@ -42,9 +42,7 @@ func serve(t *testing.T, args ...string) (address string, stop func() (code int,
 // The command prints the address of the page, serves it, and ends with exit code 0 when interrupted.
 func TestExplore(t *testing.T) {
 	t.Parallel()
-	dir, _ := clitest.Sample(t)
-	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
-	address, stop := serve(t, dir.Path("old"))
+	address, stop := serve(t, clitest.Save(t, readable()).Path("model"))
 	response, err := http.Get(address + "data/model")
 	testonly.Must(t, err)
 	var about struct {
@@ -53,7 +51,7 @@ func TestExplore(t *testing.T) {
 	}
 	err = json.NewDecoder(response.Body).Decode(&about)
 	response.Body.Close()
-	if err != nil || about.Name != "old" || about.Words != 60 {
+	if err != nil || about.Name != "model" || about.Words != 6 {
 		t.Errorf("got %+v, %v", about, err)
 	}
 	if code, stderr := stop(); code != 0 || stderr != "" {
@@ -64,10 +62,9 @@ func TestExplore(t *testing.T) {
 // A server that listens everywhere prints an address that a browser can open.
 func TestExploreEverywhere(t *testing.T) {
 	t.Parallel()
-	dir, _ := clitest.Sample(t)
-	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
+	dir := clitest.Save(t, readable())
 	for _, host := range []string{"0.0.0.0", "::"} {
-		address, stop := serve(t, dir.Path("old"), "--host", host)
+		address, stop := serve(t, dir.Path("model"), "--host", host)
 		if code, stderr := stop(); code != 0 || !strings.HasPrefix(stderr, "warning: the page at ") || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%s: exit code %d, %q on standard error", host, code, stderr)
 		}
@@ -82,13 +79,12 @@ func TestExploreOpens(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs xdg-open")
 	}
-	dir, _ := clitest.Sample(t)
-	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
+	dir := clitest.Save(t, readable())
 	dir.Write(t, "xdg-open", []byte("#!/bin/sh\necho \"$1\" > "+dir.Path("opened")+"\n"))
 	testonly.Must(t, os.Chmod(dir.Path("xdg-open"), 0o777))
 	t.Setenv("PATH", dir.Path("")+":"+os.Getenv("PATH"))
 	dir.Write(t, "opened", nil)
-	address, stop := serve(t, dir.Path("old"), "--open")
+	address, stop := serve(t, dir.Path("model"), "--open")
 	for range 10_000 {
 		if text, _ := os.ReadFile(dir.Path("opened")); len(text) > 0 {
 			break
@@ -138,24 +134,15 @@ func TestExploreRefuses(t *testing.T) {
 		dir.MustRun(t, "paper train in.txt --epochs 1 -o "+name)
 		dir.Write(t, name+"/"+file, []byte(`[{"dimension": 1000, "name": "a"}]`))
 	}
-	for _, tt := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"old", "--host", ""}, "--host is empty"},
-		{[]string{"old", "--port", "65536"}, "--port is 65536, want a whole number from 0 to 65535"},
-		{[]string{"old", "--export", "page.html", "--words", "word1", "--frame"}, "give --frame or --export, not both"},
-		{[]string{"old", "--export", "", "--words", "word1"}, "--export is empty"},
-		{[]string{"old", "--export", "-", "--words", "word1"}, "--export writes a file, not standard output"},
-		{[]string{"named", "--port", "0"}, "labels.json: no dimension 1000"},
-		{[]string{"scored", "--port", "0"}, "intrusion.json: "},
-		{[]string{"in.txt", "--port", "0"}, "in.txt: not a model (got a file, want a directory with model.json)"},
-	} {
-		code, stdout, stderr := clitest.Output(t, dir.Command(append([]string{"explore"}, tt.args...)...))
-		if code != exitUsage || stdout != "" || !strings.Contains(stderr, tt.want) || strings.Count(stderr, "\n") != 1 {
-			t.Errorf("%q: exit code %d, %s%s", tt.args, code, stdout, stderr)
-		}
-	}
+	checkRefusals(t, dir, "explore ", map[string]string{
+		"old --host=":      "--host is empty",
+		"old --port 65536": "--port is 65536, want a whole number from 0 to 65535",
+		"old --export page.html --words word1 --frame": "give --frame or --export, not both",
+		"old --export - --words word1":                 "--export writes a file, not standard output",
+		"named --port 0":                               "labels.json: no dimension 1000",
+		"scored --port 0":                              "intrusion.json: ",
+		"in.txt --port 0":                              "in.txt: not a model (got a file, want a directory with model.json)",
+	})
 }
 
 func TestExploreExport(t *testing.T) {

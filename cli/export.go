@@ -84,7 +84,7 @@ func writeTopics(ctx context.Context, w io.Writer, m exported) error {
 // checkBinary returns an error if binary codes would lose signs.
 func checkBinary(m *model.Model) error {
 	if method := m.Info.Training.Recipe.Base().Method; method != model.Nonnegative {
-		return usageError{fmt.Errorf("binary vectors require a model of method B (got method %s)", method)}
+		return usagef("binary vectors require a model of method B (got method %s)", method)
 	}
 	return nil
 }
@@ -154,8 +154,7 @@ with its model and export them with --vocabulary, which refuses codes of another
 				return usagef("--normalize has no effect on format %s, which stores %s; drop it", format, stored)
 			case escape && slices.Contains([]string{"csr", "binary", "labels"}, format):
 				return usagef("--escape has no effect on format %s, whose words are never escaped; drop it", format)
-			}
-			if vocabulary != "" && format == "labels" {
+			case vocabulary != "" && format == "labels":
 				return usagef("--vocabulary has no effect on format labels, which describes the codes of %s; export the labels of %s instead", args[0], vocabulary)
 			}
 			write := func(w io.Writer) error {
@@ -166,7 +165,7 @@ with its model and export them with --vocabulary, which refuses codes of another
 				if vocabulary != "" {
 					v, err := input.Wait(cmd.Context(), func() (*model.Model, error) { return model.OpenDictionary(vocabulary) })
 					if err != nil {
-						return usageError{err}
+						return err
 					}
 					if err := checkVocabulary(args[0], m, vocabulary, v); err != nil {
 						return err
@@ -182,10 +181,7 @@ with its model and export them with --vocabulary, which refuses codes of another
 				err = writeFile(cmd, output, write)
 			}
 			if _, ok := errors.AsType[*vectors.IDError](err); ok {
-				return usageError{fmt.Errorf("%w; --escape encodes it", err)}
-			}
-			if errors.Is(err, vectors.ErrUnindexable) {
-				return usageError{err}
+				return usagef("%w; --escape encodes it", err)
 			}
 			return err
 		},

@@ -35,7 +35,6 @@ func seedOf(p *uint64, value uint64) pflag.Value { return within(p, value, 0, ma
 func (w whole[T]) String() string { return fmt.Sprint(*w.p) }
 func (w whole[T]) Type() string   { return "int" }
 
-// Set implements [pflag.Value].
 func (w whole[T]) Set(s string) error {
 	n, err := strconv.ParseUint(strings.TrimPrefix(s, "+"), 10, 64)
 	if err != nil || n < uint64(w.least) || n > uint64(w.most) {
@@ -49,21 +48,19 @@ func (w whole[T]) Set(s string) error {
 type choice[T ~string] struct {
 	p     *T
 	names []string
-	open  bool // other values are accepted here and checked elsewhere
 }
 
 func oneOf[T ~string](p *T, value T, names ...string) *choice[T] {
 	*p = value
-	return &choice[T]{p: p, names: names}
+	return &choice[T]{p, names}
 }
 
 func (c *choice[T]) String() string { return string(*c.p) }
 func (c *choice[T]) Type() string   { return "string" }
 func (c *choice[T]) all() []string  { return c.names }
 
-// Set implements [pflag.Value].
 func (c *choice[T]) Set(s string) error {
-	if !c.open && !slices.Contains(c.names, s) {
+	if !slices.Contains(c.names, s) {
 		return errors.New("want " + orNames(c.names))
 	}
 	*c.p = T(s)

@@ -11,6 +11,7 @@ import (
 	"overcomplete/internal/backend"
 	programs "overcomplete/internal/program"
 	"overcomplete/model"
+	"overcomplete/train"
 )
 
 // steps are the graphs of training and encoding. Graphs of the paper's trainer also have a program.
@@ -34,7 +35,7 @@ func stepNames() (names []string) {
 }
 
 func newGraph() *cobra.Command {
-	var f objectiveFlags
+	h := train.Paper()
 	var dot string
 	cmd := &cobra.Command{
 		Use:   "graph",
@@ -50,20 +51,20 @@ fixed dictionary, "learn" one of online learning, both with the squared loss.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			others := map[string][]string{"encode": {"loss", "tau", "rate"}, "learn": {"loss", "tau", "rate", "lambda", "method"}}
-			if err := cmp.Or(f.check(cmd), refuseFlags(cmd, "has no effect on this step; drop it", others[dot]...)); err != nil {
+			if err := cmp.Or(checkObjective(cmd, h), refuseFlags(cmd, "has no effect on this step; drop it", others[dot]...)); err != nil {
 				return err
 			}
 			var all []string // programs, or a graph in the language of Graphviz
 			for _, step := range steps {
 				switch {
 				case dot == step.name:
-					expr, err := step.build(f.exampleSpec(), exampleRows)
+					expr, err := step.build(exampleSpec(h), exampleRows)
 					if err != nil {
 						return err
 					}
 					all = append(all, expr.Graph.ToDot()+"\n")
 				case dot == "" && step.program != nil:
-					p, err := step.program(f.exampleSpec())
+					p, err := step.program(exampleSpec(h))
 					if err != nil {
 						return err
 					}
@@ -74,8 +75,8 @@ fixed dictionary, "learn" one of online learning, both with the squared loss.`,
 			return err
 		},
 	}
-	cmd.Flags().Var(methodFlag(&f.Method, model.Signed), "method", "A, or B for nonnegative codes")
-	f.registerObjective(cmd)
+	cmd.Flags().Var(methodFlag(&h.Method, h.Method), "method", "A, or B for nonnegative codes")
+	registerObjective(cmd, &h)
 	cmd.Flags().Var(oneOf(&dot, "", stepNames()...), "dot", "print the expression graph of a `step` ("+orNames(stepNames())+") for Graphviz instead")
 	return cmd
 }
@@ -83,8 +84,7 @@ fixed dictionary, "learn" one of online learning, both with the squared loss.`,
 // The listing does not depend on the sizes, and a picture needs only small ones.
 const exampleAtoms, exampleDim, exampleRows = 5, 3, 4
 
-func (f *objectiveFlags) exampleSpec() graph.Spec {
-	h := f.Paper
+func exampleSpec(h model.Paper) graph.Spec {
 	h.Atoms = exampleAtoms
 	s := backend.Problem{Dim: exampleDim, Hyperparameters: h}.Spec()
 	s.Norm = 1 // of learn

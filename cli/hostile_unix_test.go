@@ -110,12 +110,10 @@ func TestHostileNames(t *testing.T) {
 		{2, []string{"help", evil}},
 		{2, []string{evil}},
 	} {
-		root := newRoot()
-		if cmd, _, err := root.Find(tt.args); err == nil {
+		if cmd, _, err := newRoot().Find(tt.args); err == nil {
 			covered[cmd.CommandPath()] = true
 		}
-		cmd := dir.Command(tt.args...)
-		code, stdout, stderr := clitest.Output(t, cmd)
+		code, stdout, stderr := clitest.Output(t, dir.Command(tt.args...))
 		if code != tt.code {
 			t.Errorf("%q: exit code %d, want %d: %q", tt.args, code, tt.code, stderr)
 		}
@@ -123,7 +121,11 @@ func TestHostileNames(t *testing.T) {
 			checkPlain(t, tt.args, printed)
 		}
 	}
-	checkCovered(t, covered)
+	for _, cmd := range commands(newRoot()) {
+		if !cmd.HasSubCommands() && !strings.Contains(cmd.CommandPath(), "completion") && !covered[cmd.CommandPath()] {
+			t.Errorf("%q is not tried", cmd.CommandPath())
+		}
+	}
 
 	for _, file := range []string{"report.md", "heatmap.svg"} {
 		checkPlain(t, []string{"paper", "report", file}, string(dir.Read(t, evil+".report/"+file)))
@@ -143,26 +145,12 @@ func TestHostileNames(t *testing.T) {
 		t.Errorf("%d rows in\n%s", rows, stdout)
 	}
 	// Exports keep words unchanged, on standard output, too.
-	for file, args := range map[string][]string{
-		evil + ".out": {"export", model, "-f", "glove", "-o", "-"},
-	} {
-		if _, stdout, stderr := clitest.Output(t, dir.Command(args...)); stdout != string(dir.Read(t, file)) {
-			t.Errorf("%q: other than in the file: %q, %s", args, stdout, stderr)
-		}
+	if _, stdout, stderr := clitest.Output(t, dir.Command("export", model, "-f", "glove", "-o", "-")); stdout != string(dir.Read(t, evil+".out")) {
+		t.Errorf("other than in the file: %q, %s", stdout, stderr)
 	}
 	back, _, err := vectors.Read(t.Context(), []string{dir.Path(evil + ".out")}, vectors.ReadOptions{})
 	if err != nil || !slices.Equal(back.IDs, d.IDs) {
 		t.Errorf("read back %q, %v", back.IDs, err)
-	}
-}
-
-// checkCovered checks that a test runs all commands. The argument covered contains their paths.
-func checkCovered(t *testing.T, covered map[string]bool) {
-	t.Helper()
-	for _, cmd := range commands(newRoot()) {
-		if !cmd.HasSubCommands() && !strings.Contains(cmd.CommandPath(), "completion") && !covered[cmd.CommandPath()] {
-			t.Errorf("%q is not tried", cmd.CommandPath())
-		}
 	}
 }
 

@@ -32,7 +32,6 @@ people find this intruder. Make and score test with people, auto without.`,
 	return cmd
 }
 
-// autoFlags are the flags of intrusion auto.
 type autoFlags struct {
 	input, reference string
 	seed             uint64
@@ -91,7 +90,6 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 	var models []*model.Model
 	var identities []modeldir.Identity
 	var words [][]string
-	var files []string // for --save
 	for _, path := range paths {
 		identity, _ := modeldir.Identify(path)
 		m, err := loadModel(cmd, path)
@@ -104,9 +102,6 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 		if m.Info.Encoding.Input.SHA256 != source.SHA256 {
 			warn(stderr, "%s was trained on another file, %s, than %s", path, m.Info.Encoding.Input.Name, f.input)
 		}
-		if f.save {
-			files = append(files, filepath.Join(path, modeldir.Intrusion))
-		}
 		models, identities, words = append(models, m), append(identities, identity), append(words, m.Codes.IDs)
 	}
 	t, err := intrusion.NewTest(input, reference, words...)
@@ -117,7 +112,7 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 	var r autoResult
 	var accuracies []*intrusion.Accuracy // of the models
 	for i, m := range models {
-		results, err := t.Score(ctx, filepath.Base(paths[i]), i, m, cpu.Device{}, intrusion.Controls...)
+		results, err := t.Score(ctx, filepath.Base(paths[i]), i, m, cpu.Device{})
 		if errors.Is(err, train.ErrIdenticalRows) {
 			return usagef("%s: the first %d words that all files have share one vector", f.input, train.TrainingRows(t.X, m.Codes.Cols).Len())
 		}
@@ -126,14 +121,18 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 		}
 		accuracies, r.Sets = append(accuracies, results[0].Accuracy), append(r.Sets, results...)
 	}
-	dense, err := t.ScoreDense(ctx, filepath.Base(f.input))
+	dense, err := t.MeasureDense(ctx)
 	if err != nil {
 		return err
 	}
-	r.Sets = append(r.Sets, dense)
-	for i, file := range files {
-		if err := identities[i].WriteBeside(ctx, func() error { return accuracies[i].Save(ctx, file) }); err != nil {
-			return err
+	dense.Scores = nil
+	r.Sets = append(r.Sets, intrusion.Result{Name: filepath.Base(f.input), Accuracy: dense})
+	if f.save {
+		for i, a := range accuracies {
+			save := func() error { return a.Save(ctx, filepath.Join(paths[i], modeldir.Intrusion)) }
+			if err := identities[i].WriteBeside(ctx, save); err != nil {
+				return err
+			}
 		}
 	}
 	return show(cmd, r, r.print)

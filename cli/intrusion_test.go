@@ -86,32 +86,26 @@ func TestIntrusionUsage(t *testing.T) {
 	dir.Write(t, "equal.txt", []byte("read 1 2\nwrite 1 2\n"))
 	dir.MustRun(t, "paper train same.txt -o model -k 3 --epochs 1 --quiet")
 	dir.MustRun(t, "intrusion make X=in.txt -n 2 -o test.tsv")
-	before := dir.Tree(t)
-	for _, tt := range []struct {
-		args string
-		want []string
-	}{
-		{"intrusion", []string{"make, score or auto"}},
-		{"intrusion mark", []string{`"mark"`}},
-		{"intrusion make model -o t.tsv", []string{`"model"`, "CONDITION=MODEL", "A=model"}},
-		{"intrusion make =model -o t.tsv", []string{"CONDITION=MODEL", "such as A=model\n"}},
-		{"intrusion make A=nowhere -o t.tsv", []string{"nowhere: no such file"}},
-		{"intrusion make X=in.txt -o t.tsv", []string{"in.txt: too few dimensions", "got 8, want --dimensions 25"}},
-		{"intrusion make X=in.txt -n 0 -o t.tsv", []string{"-n is 0"}},
-		{"intrusion make X=in.txt -n 2 -o t.txt", []string{"t.txt", ".tsv"}},
-		{"intrusion make X=in.txt -n 2 -o test.tsv", []string{"test.tsv: already exists", "--force"}},
-		{"intrusion make X=in.txt -n 2 -o model/t.tsv", []string{"in the directory of a model"}},
-		{"intrusion score test.tsv in.txt", []string{"test.tsv: not the key"}},
-		{"intrusion score test.key.json in.txt", []string{"in.txt: no answers to this test"}},
-		{"intrusion score test.key.json test.tsv test.tsv", []string{`file "test.tsv" is given twice`}},
-		{"intrusion auto model --input in.txt --reference other.txt", []string{"in.txt: wrong length of vectors for model (got 8, want 2)"}},
-		{"intrusion auto model --input other.txt --reference in.txt", []string{"no word is in all of"}},
-		{"intrusion auto model --input same.txt --reference same2.txt", []string{"same2.txt has the same vectors as same.txt"}},
-		{"intrusion auto in.txt --input in.txt --reference in.txt", []string{"in.txt: "}},
-		{"intrusion auto model --input equal.txt --reference same.txt", []string{"equal.txt: the first 2 words that all files have share one vector"}},
-	} {
-		checkRefused(t, dir, tt.args, tt.want, before)
-	}
+	checkRefusals(t, dir, "", map[string]string{
+		"intrusion":                                                   "make, score or auto",
+		"intrusion mark":                                              `"mark"`,
+		"intrusion make model -o t.tsv":                               `"model" … CONDITION=MODEL … A=model`,
+		"intrusion make =model -o t.tsv":                              "CONDITION=MODEL … such as A=model\n",
+		"intrusion make A=nowhere -o t.tsv":                           "nowhere: no such file",
+		"intrusion make X=in.txt -o t.tsv":                            "in.txt: too few dimensions … got 8, want --dimensions 25",
+		"intrusion make X=in.txt -n 0 -o t.tsv":                       "-n is 0",
+		"intrusion make X=in.txt -n 2 -o t.txt":                       "t.txt … .tsv",
+		"intrusion make X=in.txt -n 2 -o test.tsv":                    "test.tsv: already exists … --force",
+		"intrusion make X=in.txt -n 2 -o model/t.tsv":                 "in the directory of a model",
+		"intrusion score test.tsv in.txt":                             "test.tsv: not the key",
+		"intrusion score test.key.json in.txt":                        "in.txt: no answers to this test",
+		"intrusion score test.key.json test.tsv test.tsv":             `file "test.tsv" is given twice`,
+		"intrusion auto model --input in.txt --reference other.txt":   "in.txt: wrong length of vectors for model (got 8, want 2)",
+		"intrusion auto model --input other.txt --reference in.txt":   "no word is in all of",
+		"intrusion auto model --input same.txt --reference same2.txt": "same2.txt has the same vectors as same.txt",
+		"intrusion auto in.txt --input in.txt --reference in.txt":     "in.txt: ",
+		"intrusion auto model --input equal.txt --reference same.txt": "equal.txt: the first 2 words that all files have share one vector",
+	})
 }
 
 // Models of both methods have the accuracies of the definition at both poles. The output also lists controls from the

@@ -66,7 +66,6 @@ func newHit(x *interpret.Index, row int, words []string) item {
 	return i
 }
 
-// String returns the printed form of the item.
 func (i item) String() string {
 	word := wordList([]string{i.Word}, "")
 	if i.Text == nil || *i.Text == "" {

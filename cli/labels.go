@@ -72,14 +72,14 @@ the page leave out of these words if rows are texts.`,
 					return err
 				}
 				if propose != "" {
-					return proposeLabels(cmd, args[0], propose, m, t, mark)
+					return proposeLabels(cmd, args[0], propose, m, t, labels, mark)
 				}
-				return showOn(tableWriter(cmd), func(b *strings.Builder) { printTopicLabels(b, labels, t) })
+				return printTable(cmd, topicLabelRows(labels, t))
 			}
 			if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
 				return printJSON(cmd.OutOrStdout(), labels)
 			}
-			return showOn(tableWriter(cmd), func(b *strings.Builder) { printLabels(b, labels, x, words) })
+			return printTable(cmd, labelRows(labels, x, words))
 		},
 	}
 	flags := cmd.Flags()
@@ -121,16 +121,19 @@ func isPathError(err error) bool {
 	return ok
 }
 
-func printLabels(b *strings.Builder, labels interpret.Labels, x *interpret.Index, words int) {
-	table := csv.NewWriter(b)
-	table.Comma = '\t'
-	table.Write([]string{"dimension", "label", "note", "words"})
-	given := map[int]interpret.Label{}
-	for _, l := range labels {
-		if !l.Topic {
-			given[l.ID] = l
-		}
-	}
+// printTable prints rows with tabs between their cells, for import.
+func printTable(cmd *cobra.Command, rows [][]string) error {
+	return showOn(tableWriter(cmd), func(b *strings.Builder) {
+		table := csv.NewWriter(b)
+		table.Comma = '\t'
+		table.WriteAll(rows)
+	})
+}
+
+// labelRows returns a header and a row for each dimension that has a label, a note or words.
+func labelRows(labels interpret.Labels, x *interpret.Index, words int) [][]string {
+	rows := [][]string{{"dimension", "label", "note", "words"}}
+	given := labelsByID(labels, false)
 	for k := range x.Codes.Cols {
 		l := given[k]
 		if l.Name == "" && l.Note == "" && len(x.Poles(k)) == 0 {
@@ -140,37 +143,34 @@ func printLabels(b *strings.Builder, labels interpret.Labels, x *interpret.Index
 		if negative := x.Words(interpret.Pole{Dimension: k, Negative: true}, words); len(negative) > 0 {
 			described = strings.TrimPrefix(described+" − "+wordList(negative, " "), " ")
 		}
-		table.Write([]string{strconv.Itoa(k), l.Name, l.Note, described})
+		rows = append(rows, []string{strconv.Itoa(k), l.Name, l.Note, described})
 	}
-	table.Flush()
+	return rows
 }
 
-// printTopicLabels prints a line for each topic of a table.
-func printTopicLabels(b *strings.Builder, labels interpret.Labels, t *topics.Table) {
-	given := topicLabels(labels)
-	table := csv.NewWriter(b)
-	table.Comma = '\t'
-	table.Write([]string{"topic", "label", "note", "proposed", "words"})
+func topicLabelRows(labels interpret.Labels, t *topics.Table) [][]string {
+	rows := [][]string{{"topic", "label", "note", "proposed", "words"}}
+	given := labelsByID(labels, true)
 	for _, topic := range slices.Concat(t.Topics, t.Subtopics) {
 		if len(topic.Words) == 0 { // "other"
 			continue
 		}
-		l := given[topic.ID]
+		l := given[int(topic.ID)]
 		proposed := ""
 		if l.Proposed {
 			proposed = "yes"
 		}
-		table.Write([]string{strconv.Itoa(int(topic.ID)), l.Name, l.Note, proposed, wordList(topic.Words, " ")})
+		rows = append(rows, []string{strconv.Itoa(int(topic.ID)), l.Name, l.Note, proposed, wordList(topic.Words, " ")})
 	}
-	table.Flush()
+	return rows
 }
 
-// topicLabels returns the labels of topics, by topic.
-func topicLabels(labels interpret.Labels) map[topics.ID]interpret.Label {
-	given := map[topics.ID]interpret.Label{}
+// labelsByID returns the labels of topics, or else of dimensions.
+func labelsByID(labels interpret.Labels, topics bool) map[int]interpret.Label {
+	given := map[int]interpret.Label{}
 	for _, l := range labels {
-		if l.Topic {
-			given[topics.ID(l.ID)] = l
+		if l.Topic == topics {
+			given[l.ID] = l
 		}
 	}
 	return given

@@ -85,32 +85,23 @@ func TestLabelsRoundTrip(t *testing.T) {
 func TestLabelsImportRefuses(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Save(t, readable())
-	for _, tt := range []struct{ model, table, want string }{
-		{"model", "", "the first line lacks the columns"},
-		{"model", "dimension,label\n1,a\n", "the first line lacks the columns"},
-		{"model", "dimension\tlabel\n0\ta\n1\n", "line 3: wrong number of fields"},
-		{"model", "dimension\tlabel\n0\ta\nx\tb\n", `row 2: "x" is no number of a dimension`},
-		{"model", "dimension\tlabel\n0\ta\n3\tb\n", "row 2: no dimension 3 (want 0 to 2)"},
-		{"model", "dimension\tlabel\n0\ta\n1\tb\n0\tc\n", "row 3: dimension 0 has two labels"},
-		{"model", "dimension\tlabel\n0\ta\x00b\n", `row 1: dimension 0: the name isn't one line of UTF-8 text (got "a\\x00b")`},
-		{"model", "dimension\tlabel\n0\t\"a\nb\"\n", `row 1: dimension 0: the name isn't one line of UTF-8 text (got "a\\nb")`},
-		{"model", "dimension\tlabel\n0\t\xff\n", `the name isn't one line of UTF-8 text (got "\\xff")`},
+	for table, want := range map[string]string{
+		"":                                     "the first line lacks the columns",
+		"dimension,label\n1,a\n":               "the first line lacks the columns",
+		"dimension\tlabel\n0\ta\n1\n":          "line 3: wrong number of fields",
+		"dimension\tlabel\n0\ta\nx\tb\n":       `row 2: "x" is no number of a dimension`,
+		"dimension\tlabel\n0\ta\n3\tb\n":       "row 2: no dimension 3 (want 0 to 2)",
+		"dimension\tlabel\n0\ta\n1\tb\n0\tc\n": "row 3: dimension 0 has two labels",
+		"dimension\tlabel\n0\ta\x00b\n":        `row 1: dimension 0: the name isn't one line of UTF-8 text (got "a\x00b")`,
+		"dimension\tlabel\n0\t\"a\nb\"\n":      `row 1: dimension 0: the name isn't one line of UTF-8 text (got "a\nb")`,
+		"dimension\tlabel\n0\t\xff\n":          `the name isn't one line of UTF-8 text (got "\xff")`,
 	} {
-		dir.Write(t, "labels.tsv", []byte(tt.table))
-		code, stdout, stderr := dir.Run(t, "labels "+tt.model+" --import labels.tsv")
-		if want := strings.ReplaceAll(tt.want, `\\`, `\`); code != exitUsage || stdout != "" || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
-			t.Errorf("%q: exit code %d, %s, want %s", tt.table, code, stderr, want)
-		}
-		if _, err := os.Stat(dir.Path("model/labels.json")); err == nil {
-			t.Fatalf("%q: wrote labels", tt.table)
-		}
+		dir.Write(t, "labels.tsv", []byte(table))
+		checkRefusals(t, dir, "labels model --import labels.tsv", map[string]string{"": want})
 	}
 	dir.Write(t, "model/labels.json", []byte(`[{"dimension": 3, "name": "a"}]`))
-	for _, line := range []string{"labels model", "top model", "explain model day"} {
-		if code, stdout, stderr := dir.Run(t, line); code != exitUsage || stdout != "" || !strings.Contains(stderr, "labels.json: no dimension 3") {
-			t.Errorf("%s: exit code %d, %s", line, code, stderr)
-		}
-	}
+	const damaged = "labels.json: no dimension 3"
+	checkRefusals(t, dir, "", map[string]string{"labels model": damaged, "top model": damaged, "explain model day": damaged})
 }
 
 // Encoded words are described by the words, labels and neighbours of the model that encoded them.

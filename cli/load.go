@@ -120,7 +120,7 @@ func loadModel(cmd *cobra.Command, path string) (*model.Model, error) {
 	m, err := input.Wait(cmd.Context(), func() (*model.Model, error) { return model.Open(path) })
 	switch {
 	case err != nil:
-		return nil, usageError{err}
+		return nil, err
 	case m.Codes == nil && modeldir.IsCheckpoint(path):
 		return nil, usagef("%s is a checkpoint with a dictionary and no codes: %s resumes its training, and encode makes codes with the dictionary so far", path, resuming(m))
 	case m.Codes == nil:
@@ -131,7 +131,6 @@ func loadModel(cmd *cobra.Command, path string) (*model.Model, error) {
 	return m, nil
 }
 
-// loadNamed loads a model, the index of its codes and its labels.
 func loadNamed(cmd *cobra.Command, path string) (m *model.Model, x *interpret.Index, labels interpret.Labels, err error) {
 	if m, err = loadModel(cmd, path); err != nil {
 		return nil, nil, nil, err

@@ -29,31 +29,27 @@ func program() int {
 	if !ok {
 		return Main()
 	}
+	var left int
 	times, text, _ := strings.Cut(at, " ")
+	fmt.Sscan(times, &left)
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &interrupting{text: text, cancel: cancel}
-	if fmt.Sscan(times, &w.times); w.times == 0 {
+	if left == 0 {
 		cancel()
 	}
-	return run(ctx, os.Args[1:], os.Stdout, w)
-}
-
-// interrupting is a standard error that cancels when a text has been written to it n times.
-type interrupting struct {
-	text   string
-	times  int
-	cancel func()
-}
-
-func (w *interrupting) Write(p []byte) (int, error) {
-	n, err := os.Stderr.Write(p)
-	if found := strings.Count(string(p), w.text); found > 0 && w.times > 0 {
-		if w.times -= found; w.times <= 0 {
-			w.cancel()
+	return run(ctx, os.Args[1:], os.Stdout, writerFunc(func(p []byte) (int, error) {
+		if found := strings.Count(string(p), text); found > 0 {
+			if left -= found; left <= 0 {
+				defer cancel()
+			}
 		}
-	}
-	return n, err
+		return os.Stderr.Write(p)
+	}))
 }
+
+// A writerFunc is called for each Write.
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // interruptedAt makes a command interrupt itself when it writes a text to standard error for the nth time, or before it
 // begins if n is 0.
@@ -77,38 +73,31 @@ func inProcess(ctx context.Context, args ...string) (code int, stdout, stderr st
 	return code, out.String(), err.String()
 }
 
-// checkRefused checks that a command fails with a one-line error that contains the given words, and that it leaves the
-// files of its directory unchanged.
-func checkRefused(t *testing.T, dir clitest.Dir, args string, want []string, before clitest.Tree) {
-	t.Helper()
-	code, stdout, stderr := dir.Run(t, args)
-	var complaints []string
-	for line := range strings.Lines(stderr) {
-		if !strings.HasPrefix(line, "warning: ") && !strings.HasPrefix(line, "read ") {
-			complaints = append(complaints, line)
-		}
-	}
-	if code != exitUsage || stdout != "" || len(complaints) != 1 || !strings.HasPrefix(complaints[0], "overcomplete: ") {
-		t.Errorf("%s: exit code %d, %q on standard output, on standard error\n%s", args, code, stdout, stderr)
-	}
-	for _, w := range want {
-		if !strings.Contains(stderr, w) {
-			t.Errorf("%s: no %q in\n%s", args, w, stderr)
-		}
-	}
-	dir.Unchanged(t, before)
-}
-
-// checkRefusals checks that commands with the same beginning are refused with the given texts.
+// checkRefusals checks that commands with the same beginning fail with a one-line error, and leave the files of their
+// directory unchanged. The argument want maps the rest of a command to parts of its error, separated by " … ".
 func checkRefusals(t *testing.T, dir clitest.Dir, begin string, want map[string]string) {
 	t.Helper()
 	before := dir.Tree(t)
-	for args, text := range want {
-		checkRefused(t, dir, begin+args, []string{text}, before)
+	for args, parts := range want {
+		code, stdout, stderr := dir.Run(t, begin+args)
+		var complaints []string
+		for line := range strings.Lines(stderr) {
+			if !strings.HasPrefix(line, "warning: ") && !strings.HasPrefix(line, "read ") {
+				complaints = append(complaints, line)
+			}
+		}
+		if code != exitUsage || stdout != "" || len(complaints) != 1 || !strings.HasPrefix(complaints[0], "overcomplete: ") {
+			t.Errorf("%s: exit code %d, %q on standard output, on standard error\n%s", begin+args, code, stdout, stderr)
+		}
+		for part := range strings.SplitSeq(parts, " … ") {
+			if !strings.Contains(stderr, part) {
+				t.Errorf("%s: no %q in\n%s", begin+args, part, stderr)
+			}
+		}
+		dir.Unchanged(t, before)
 	}
 }
 
-// runJSON runs a command and parses the JSON that it prints.
 func runJSON[T any](t *testing.T, dir clitest.Dir, line string) (printed T) {
 	t.Helper()
 	stdout, _ := dir.MustRun(t, line)
@@ -127,7 +116,6 @@ func commands(cmd *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// checkOutput checks the exact output of a command.
 func checkOutput(t *testing.T, dir clitest.Dir, line, want string) {
 	t.Helper()
 	if stdout, _ := dir.MustRun(t, line); stdout != want {

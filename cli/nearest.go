@@ -149,7 +149,6 @@ func parseSteering(dimensions int, more, less []string) (steering, error) {
 	return all, nil
 }
 
-// label sets the labels of the dimensions.
 func (s steering) label(x *interpret.Index, labels interpret.Labels) {
 	for i := range s {
 		pole := interpret.Pole{Dimension: s[i].Dimension}

@@ -110,7 +110,6 @@ func addForce(cmd *cobra.Command, replaced string) {
 	cmd.Flags().Bool("force", false, "replace "+replaced)
 }
 
-// forced returns the value of --force.
 func forced(cmd *cobra.Command) bool {
 	force, _ := cmd.Flags().GetBool("force")
 	return force

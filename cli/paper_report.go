@@ -20,11 +20,12 @@ import (
 	"overcomplete/lab/paper"
 	"overcomplete/model"
 	"overcomplete/train"
+	"overcomplete/vectors"
 )
 
 // experimentFlags are the flags that "paper tune" and "paper report" share.
 type experimentFlags struct {
-	inputFlags
+	vectors.ReadOptions
 	deviceFlags
 	progressFlags
 	paper.Experiments
@@ -47,13 +48,12 @@ func (f *experimentFlags) register(cmd *cobra.Command) {
 	flags.IntSliceVar(&f.Factors, "factor", paper.Factors, "K to choose from, as `multiples` of the dense dimensions")
 	cmd.MarkFlagRequired("output")
 	cmd.MarkFlagRequired("data")
-	f.registerInput(cmd)
+	registerInput(cmd, &f.ReadOptions)
 	f.registerDevice(cmd)
 	f.registerPrecision(cmd)
 	f.registerProgress(cmd, "an epoch")
 }
 
-// run runs experiments with the vectors at path.
 func (f *experimentFlags) run(cmd *cobra.Command, path string, experiments func() error) error {
 	err := f.open(cmd, path)
 	if err == nil {
@@ -67,7 +67,7 @@ func (f *experimentFlags) run(cmd *cobra.Command, path string, experiments func(
 
 // open checks the flags and reads the vectors at path and the tasks.
 func (f *experimentFlags) open(cmd *cobra.Command, path string) error {
-	if err := f.deviceFlags.check(cmd.Flags().Changed, nil); err != nil {
+	if err := f.deviceFlags.check(cmd, nil); err != nil {
 		return err
 	}
 	const maxFactor = 1000 // far beyond practical sizes

@@ -75,26 +75,17 @@ func TestPaperRefuses(t *testing.T) {
 	dir.Write(t, "strange.txt", []byte("nobody 1 2\nnowhere 2 1\n"))
 	dir.Write(t, "bad/wordsim/EN-WS-353-ALL.txt", []byte("a b\n"))
 	dir.MustRun(t, "paper tune x.txt --data data -o done --lambda 0.1 --factor 1 --quiet")
-	before := dir.Tree(t)
-	for args, want := range map[string]string{
-		"paper": "paper requires a subcommand",
-		"paper tune x.txt --data data -o out --lambda 0":                               "--lambda is [0]",
-		"paper tune x.txt --data data -o out --factor 0":                               "--factor is [0]",
-		"paper report x.txt --data data -o out --length 1,100000":                      "--length is [1 100000]",
-		"paper tune x.txt --data nowhere -o out":                                       "nowhere",
-		"paper tune x.txt --data bad -o out":                                           "EN-WS-353-ALL.txt:1",
-		"paper tune strange.txt --data data -o out":                                    "strange.txt: no score in WS-353",
-		"paper tune x.txt --data data -o x.txt":                                        `-o is "x.txt", want a directory`,
-		"paper tune x.txt --max-rows 80 --data data -o done --lambda 0.1 --factor 1":   "remove it or choose another directory",
-		"paper report x.txt --data data -o out --reference x.txt":                      "x.txt has the same vectors as x.txt",
-		"paper report x.txt --data data -o out --reference strange.txt":                "no word is in all of x.txt and strange.txt",
-		"paper report x.txt --data data -o done/A-k12-lambda0.1 --lambda 1 --factor 1": "is in the directory of a model",
-	} {
-		code, stdout, stderr := dir.Run(t, args)
-		lines := strings.Split(strings.TrimSuffix(stderr, "\n"), "\n")
-		if last := lines[len(lines)-1]; code != exitUsage || stdout != "" || !strings.Contains(last, want) || len(last) > 200 {
-			t.Errorf("%s: exit code %d, %q, want %q in\n%s", args, code, stdout, want, stderr)
-		}
-		dir.Unchanged(t, before)
-	}
+	checkRefusals(t, dir, "paper ", map[string]string{
+		"": "paper requires a subcommand",
+		"tune x.txt --data data -o out --quiet --lambda 0":                               "--lambda is [0]",
+		"tune x.txt --data data -o out --quiet --factor 0":                               "--factor is [0]",
+		"report x.txt --data data -o out --quiet --length 1,100000":                      "--length is [1 100000]",
+		"tune x.txt --data nowhere -o out --quiet":                                       "nowhere",
+		"tune x.txt --data bad -o out --quiet":                                           "EN-WS-353-ALL.txt:1",
+		"tune strange.txt --data data -o out --quiet":                                    "strange.txt: no score in WS-353",
+		"tune x.txt --max-rows 80 --data data -o done --quiet --lambda 0.1 --factor 1":   "remove it or choose another directory",
+		"report x.txt --data data -o out --quiet --reference x.txt":                      "x.txt has the same vectors as x.txt",
+		"report x.txt --data data -o out --quiet --reference strange.txt":                "no word is in all of x.txt and strange.txt",
+		"report x.txt --data data -o done/A-k12-lambda0.1 --quiet --lambda 1 --factor 1": "is in the directory of a model",
+	})
 }

@@ -4,12 +4,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"overcomplete/kernels"
+	"overcomplete/train"
 )
 
 func newPaperTrain() *cobra.Command {
 	f := trainFlags{passes: 2}
-	var objective objectiveFlags
-	h := &objective.Paper
+	h := train.Paper()
 	cmd := &cobra.Command{
 		Use:   "train VECTORS... -o MODEL",
 		Short: "Learn codes and dictionary by the paper's objective and trainer",
@@ -22,7 +22,7 @@ as "overcomplete train", whose dimensions are easier to read.`,
 	}
 	flags := cmd.Flags()
 	f.registerOutput(cmd)
-	objective.registerObjective(cmd)
+	registerObjective(cmd, &h)
 	f.registerCommon(cmd, &h.Common, "(default 10·L)", "(default 20; 30 for method B)")
 	flags.Var(methodFlag(&h.Method, h.Method), "method", "A, or B for nonnegative codes")
 	flags.BoolVar(&h.FromRows, "from-rows", false, "initialise the dictionary from rows that are far apart, instead of random numbers")
@@ -34,13 +34,13 @@ as "overcomplete train", whose dimensions are easier to read.`,
 	f.registerRest(cmd)
 	f.registerPrecision(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := objective.check(cmd); err != nil {
+		if err := checkObjective(cmd, h); err != nil {
 			return err
 		}
-		if err := f.check(cmd, *h, kernels.Supports(*h)); err != nil {
+		if err := f.check(cmd, h, kernels.Supports(h)); err != nil {
 			return err
 		}
-		return f.train(cmd, args, *h)
+		return f.train(cmd, args, h)
 	}
 	return cmd
 }

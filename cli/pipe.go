@@ -40,7 +40,7 @@ input. All numbers are little-endian:
 }
 
 func (f *encodeFlags) pipe(cmd *cobra.Command, dir string) error {
-	if err := f.deviceFlags.check(cmd.Flags().Changed, nil); err != nil {
+	if err := f.deviceFlags.check(cmd, nil); err != nil {
 		return err
 	}
 	m, o, err := f.openDictionary(cmd, dir)

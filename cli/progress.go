@@ -18,7 +18,6 @@ import (
 	"overcomplete/model"
 )
 
-// progressFlags are the flags for progress output.
 type progressFlags struct {
 	lines bool // print lines even if standard error is no terminal
 	quiet bool
@@ -31,7 +30,6 @@ func (f *progressFlags) registerProgress(cmd *cobra.Command, what string) {
 	excludes(cmd, "progress", "quiet")
 }
 
-// log returns the writer for progress.
 func (f *progressFlags) log(stderr io.Writer) io.Writer {
 	if f.quiet {
 		return io.Discard

@@ -19,36 +19,26 @@ import (
 	"overcomplete/model"
 )
 
-// A namelessTopic is a line of the input of a command that names topics.
-type namelessTopic struct {
-	Topic    topics.ID `json:"topic"`
-	Keywords []string  `json:"keywords"`
-	Examples []string  `json:"examples"`
-}
-
 // proposeLabels stores the labels that a command proposes for the topics of a table, except topics that a person has
 // labelled. It changes nothing unless the command succeeds and answers once for each topic.
-func proposeLabels(cmd *cobra.Command, path, command string, m *model.Model, t *topics.Table, mark modeldir.Identity) error {
+func proposeLabels(cmd *cobra.Command, path, command string, m *model.Model, t *topics.Table, labels interpret.Labels, mark modeldir.Identity) error {
 	file, err := modeldir.LabelsPath(path)
 	if err != nil {
 		return usageError{err}
 	}
-	own := func() (map[topics.ID]interpret.Label, error) {
-		labels, err := loadLabels(path, m.Codes.Cols)
-		return topicLabels(labels), err
-	}
-	labels, err := own()
-	if err != nil {
-		return err
-	}
+	given := labelsByID(labels, true)
 	var asked []topics.ID
 	var lines bytes.Buffer
 	for _, topic := range slices.Concat(t.Topics, t.Subtopics) {
-		if l := labels[topic.ID]; len(topic.Words) == 0 || l.Name != "" && !l.Proposed {
+		if l := given[int(topic.ID)]; len(topic.Words) == 0 || l.Name != "" && !l.Proposed {
 			continue
 		}
 		asked = append(asked, topic.ID)
-		line := namelessTopic{topic.ID, topic.Words, []string{}}
+		line := struct {
+			Topic    topics.ID `json:"topic"`
+			Keywords []string  `json:"keywords"`
+			Examples []string  `json:"examples"`
+		}{topic.ID, topic.Words, []string{}}
 		for _, e := range topic.Examples {
 			line.Examples = append(line.Examples, cmp.Or(e.Text, e.Word))
 		}
@@ -69,12 +59,13 @@ func proposeLabels(cmd *cobra.Command, path, command string, m *model.Model, t *
 	if err != nil {
 		return usagef("--propose: %w", err)
 	}
-	if labels, err = own(); err != nil { // a person may have labelled some meanwhile
+	if labels, err = loadLabels(path, m.Codes.Cols); err != nil { // a person may have labelled some meanwhile
 		return err
 	}
+	given = labelsByID(labels, true)
 	var changes []interpret.Label
 	for _, id := range asked {
-		l := labels[id]
+		l := given[int(id)]
 		if l.Name != "" && !l.Proposed {
 			continue
 		}
@@ -98,12 +89,10 @@ const maxProposals = 1 << 24
 type limitedBuffer struct {
 	text []byte
 	stop func()
-	full bool
 }
 
 func (b *limitedBuffer) Write(p []byte) (int, error) {
 	if len(b.text)+len(p) > maxProposals {
-		b.full = true
 		b.stop()
 		return 0, errors.New("too much output")
 	}
@@ -122,7 +111,7 @@ func runCommand(cmd *cobra.Command, command string, in *bytes.Buffer) (string, e
 	switch {
 	case cmd.Context().Err() != nil:
 		return "", cmd.Context().Err()
-	case out.full:
+	case ctx.Err() != nil: // out has stopped it
 		return "", usagef("--propose: the command wrote more than %d MiB, want a line for each topic", maxProposals>>20)
 	case err != nil:
 		return "", usagef("--propose: the command failed (%w); no label was changed", err)

@@ -60,7 +60,12 @@ func TestPropose(t *testing.T) {
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	stderr := &trigger{text: "started", do: cancel}
+	stderr := writerFunc(func(p []byte) (int, error) {
+		if strings.Contains(string(p), "started") {
+			cancel()
+		}
+		return len(p), nil
+	})
 	if code := run(ctx, []string{"labels", dir.Path("topics"), "--propose", "echo started >&2; sleep 1000"}, io.Discard, stderr); code != exitInterrupted || !unchanged() {
 		t.Errorf("interrupted: exit code %d", code)
 	}
@@ -90,17 +95,4 @@ func TestPropose(t *testing.T) {
 	if strings.Contains(labels(), "\tyes\t") {
 		t.Error("labels of a person are marked as proposed")
 	}
-}
-
-// A trigger calls do when a text is written.
-type trigger struct {
-	text string
-	do   func()
-}
-
-func (w *trigger) Write(p []byte) (int, error) {
-	if strings.Contains(string(p), w.text) {
-		w.do()
-	}
-	return len(p), nil
 }

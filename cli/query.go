@@ -14,7 +14,7 @@ import (
 )
 
 func newQuery() *cobra.Command {
-	var f inputFlags
+	var read vectors.ReadOptions
 	var weights int
 	var signed bool
 	var more, less []string
@@ -44,7 +44,7 @@ unless --signed is given.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := input.Wait(cmd.Context(), func() (*model.Model, error) { return model.OpenDictionary(args[0]) })
 			if err != nil {
-				return usageError{err}
+				return err
 			}
 			steering, err := parseSteering(m.Dictionary.Len(), more, less)
 			if err != nil {
@@ -61,13 +61,13 @@ unless --signed is given.`,
 				signed = true
 			}
 			ctx, dictionary := cmd.Context(), &m.Dictionary
-			f.Distinct, f.Nonzero = true, true
+			read.Distinct, read.Nonzero = true, true
 			var source vectors.Source
 			newQueries := func() *vectors.Sparse {
 				return &vectors.Sparse{CSR: vectors.CSR{Cols: dictionary.Len(), Ptr: []int64{0}}}
 			}
 			queries := newQueries()
-			for x, err := range vectors.Stream(ctx, args[1:], f.ReadOptions, &source) {
+			for x, err := range vectors.Stream(ctx, args[1:], read, &source) {
 				if err != nil {
 					return err
 				}
@@ -106,11 +106,10 @@ unless --signed is given.`,
 	flags.Var(count(&weights, model.QueryWeights), "weights", "most weights of a query")
 	flags.BoolVar(&signed, "signed", false, "print the weights with the largest absolute values, of both signs")
 	addSteering(cmd, &more, &less)
-	f.registerInput(cmd)
+	registerInput(cmd, &read)
 	return cmd
 }
 
-// writeQueries prints a line for each query.
 func writeQueries(cmd *cobra.Command, queries *vectors.Sparse) error {
 	return vectors.WriteJSONLines(&linesWriter{w: raw(cmd.OutOrStdout())}, queries)
 }

@@ -15,7 +15,6 @@ import (
 	"overcomplete/vectors"
 )
 
-// recallReport is the output of recall.
 type recallReport struct {
 	Queries int           `json:"queries"`
 	New     int           `json:"new"` // queries that aren't rows of the index
@@ -33,9 +32,8 @@ type recallModel struct {
 	recall.Recalls
 }
 
-// recallFlags are the flags of recall.
 type recallFlags struct {
-	inputFlags
+	vectors.ReadOptions
 	queries            string
 	number, k, weights int
 	seed               uint64
@@ -83,7 +81,7 @@ flags of the input as for encoding.`,
 	flags.VarP(count(&f.k, 10), "neighbours", "k", "nearest rows to find")
 	flags.Var(count(&f.weights, model.QueryWeights), "weights", "most weights of a query for largest")
 	flags.Var(seedOf(&f.seed, 1), "seed", "seed of the choice of queries")
-	f.registerInput(cmd)
+	registerInput(cmd, &f.ReadOptions)
 	addJSON(cmd, "print the same as JSON")
 	return cmd
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -178,14 +177,9 @@ func TestDates(t *testing.T) {
 	if _, stderr = dir.MustRun(t, "topics model --column none"); stderr != "warning: column \"none\" is empty\n" {
 		t.Error(stderr)
 	}
-	var got struct {
-		By      string
-		Periods []topics.Value
-		Topics  []topics.Topic
-	}
-	stdout, _ = dir.MustRun(t, "topics model --column day --by month --json")
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil || got.By != "month" || len(got.Periods) != 6 || !got.Periods[5].AfterGap || len(got.Topics[1].Values) != 6 {
-		t.Errorf("%+v, %v", got, err)
+	got := runJSON[topics.Table](t, dir, "topics model --column day --by month --json")
+	if got.By != "month" || len(got.Periods) != 6 || !got.Periods[5].AfterGap || len(got.Topics[1].Values) != 6 {
+		t.Errorf("%+v", got)
 	}
 	if stdout, _ = dir.MustRun(t, "topics model --column day"); !strings.Contains(stdout, "day by week, 39 of 40 rows: 2024-01-01 ") {
 		t.Error(stdout)
@@ -264,7 +258,6 @@ func TestTopics(t *testing.T) {
 		"export none -f topics -o x":         "none has no topics",
 		"topics topics --topics 1000":        "--topics is 1000",
 		"topics topics --topics 0":           "--topics is 0",
-		"labels topics --topics 1000":        "--topics is 1000",
 		"labels words --topics 3":            "words has no topics",
 		"labels topics --topics 3 -n 8":      "give -n or --topics, not both",
 		"explore words --embed cat --port 0": "--embed finds texts, and the rows of words are words",

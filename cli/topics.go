@@ -122,7 +122,6 @@ func renameTopics(cmd *cobra.Command, t *topics.Table, path, vocabulary string, 
 	return nil
 }
 
-// subtopics returns the subtopics of a topic by its id.
 func subtopics(t *topics.Table, id string) ([]topics.Topic, error) {
 	for _, topic := range slices.Concat(t.Topics, t.Subtopics) {
 		if fmt.Sprint(topic.ID) != id {

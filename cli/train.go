@@ -27,7 +27,7 @@ import (
 
 // trainFlags are the flags that "train" and "paper train" share.
 type trainFlags struct {
-	inputFlags
+	vectors.ReadOptions
 	deviceFlags
 	factor     int           // K as a multiple of L
 	sparsity   float64       // sets nonzeros
@@ -118,7 +118,7 @@ func (f *trainFlags) registerCommon(cmd *cobra.Command, c *model.Common, atoms, 
 // registerRest adds the flags that are not hyperparameters.
 func (f *trainFlags) registerRest(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	f.registerInput(cmd)
+	registerInput(cmd, &f.ReadOptions)
 	f.registerDevice(cmd)
 	flags.BoolVar(&f.overcommit, "overcommit", false, "train on the CPU even if memory seems too small")
 	flags.DurationVar(&f.checkpoint, "checkpoint", 0, "save a checkpoint after an epoch if this time, such as 5m, has passed, and when interrupted")
@@ -138,17 +138,15 @@ func (f *trainFlags) check(cmd *cobra.Command, r model.Recipe, unsupported error
 	case changed("checkpoint") && f.checkpoint <= 0:
 		return usagef("--checkpoint is %v, want a time such as 5m", f.checkpoint)
 	}
-	return cmp.Or(withFlag(r.Validate()), f.deviceFlags.check(changed, unsupported))
+	return cmp.Or(withFlag(r.Validate()), f.deviceFlags.check(cmd, unsupported))
 }
 
-// sameFile reports whether two paths name the same file.
 func sameFile(a, b string) bool {
 	first, err := os.Stat(a)
 	second, failed := os.Stat(b)
 	return err == nil && failed == nil && os.SameFile(first, second)
 }
 
-// parseTrainRows reads --train-rows into h.
 func parseTrainRows(h *model.Best, flag string) error {
 	if flag == "all" {
 		h.TrainRows = math.MaxInt32
@@ -204,7 +202,7 @@ func (f *trainFlags) openLike(stderr io.Writer, atoms int) (like *model.Dictiona
 	}
 	m, err := model.OpenDictionary(f.like)
 	if err != nil {
-		return nil, nil, usageError{err}
+		return nil, nil, err
 	}
 	k := m.Dictionary.Len()
 	if f.factor > 0 || atoms > 0 && atoms != k {
@@ -253,7 +251,6 @@ func (f *trainFlags) warnUnusual(stderr io.Writer, h model.Best, in model.Input)
 // A report shows dimensions by their top words among the first shownRows·K rows, the frequent words.
 const shownDimensions, shownWords, shownRows, shownTopics = 6, 8, 2, 12
 
-// A dimension has a number and top words.
 type dimension struct {
 	Dimension int      `json:"dimension"`
 	Words     []string `json:"words"`
@@ -298,7 +295,6 @@ func (f *trainFlags) firstDimensions() (top []dimension, rows int, err error) {
 	return nil, 0, nil
 }
 
-// largestTopics returns the largest topics of the output.
 func (f *trainFlags) largestTopics(ctx context.Context) ([]topics.Topic, error) {
 	m, err := model.Open(f.output)
 	if err != nil {

@@ -20,41 +20,30 @@ import (
 	"overcomplete/vectors"
 )
 
-// hyper returns the defaults after changes.
-func hyper(change func(h *model.Paper)) model.Paper {
-	h := train.Paper()
-	h.Atoms, h.Epochs = 80, 20
-	change(&h)
-	return h
-}
-
 func TestTrain(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		flags string
-		words int
-		want  model.Paper
+		flags  string
+		words  int
+		change func(h *model.Paper)
 	}{
-		{"", 60, hyper(func(h *model.Paper) {})},
-		{"--method B --tau 0.01 --lambda 0.2", 60, hyper(func(h *model.Paper) {
-			h.Method, h.Tau, h.Lambda, h.Epochs = "B", 0.01, 0.2, 30
-		})},
-		{"--center --rate 0.1 --dictionary-steps 10", 60, hyper(func(h *model.Paper) {
-			h.Center, h.Rate, h.DictionarySteps = true, 0.1, 10
-		})},
-		{"--loss huber --huber-delta 0.4 -k 30 --epochs 7 --lambda 0.1", 60, hyper(func(h *model.Paper) {
+		{"", 60, func(*model.Paper) {}},
+		{"--method B --tau 0.01 --lambda 0.2", 60, func(h *model.Paper) { h.Method, h.Tau, h.Lambda, h.Epochs = "B", 0.01, 0.2, 30 }},
+		{"--center --rate 0.1 --dictionary-steps 10", 60, func(h *model.Paper) { h.Center, h.Rate, h.DictionarySteps = true, 0.1, 10 }},
+		{"--loss huber --huber-delta 0.4 -k 30 --epochs 7 --lambda 0.1", 60, func(h *model.Paper) {
 			h.Loss, h.HuberDelta, h.Atoms, h.Epochs, h.Lambda = "huber", 0.4, 30, 7, 0.1
-		})},
-		{"--authors-order --epochs 3 --factor 3 --seed 9", 60, hyper(func(h *model.Paper) {
+		}},
+		{"--authors-order --epochs 3 --factor 3 --seed 9", 60, func(h *model.Paper) {
 			h.AuthorsOrder, h.DictionarySteps, h.Epochs, h.Atoms, h.Seed = true, 0, 3, 24, 9
-		})},
-		{"--authors-stop --max-rows 40", 40, hyper(func(h *model.Paper) {
-			h.AuthorsStop, h.Epochs = true, 50
-		})},
-		{"--authors-stop --method B --authors-order", 60, hyper(func(h *model.Paper) {
+		}},
+		{"--authors-stop --max-rows 40", 40, func(h *model.Paper) { h.AuthorsStop, h.Epochs = true, 50 }},
+		{"--authors-stop --method B --authors-order", 60, func(h *model.Paper) {
 			h.AuthorsStop, h.Method, h.AuthorsOrder, h.DictionarySteps, h.Epochs = true, "B", true, 0, 75
-		})},
+		}},
 	} {
+		want := train.Paper()
+		want.Atoms, want.Epochs = 80, 20
+		tt.change(&want)
 		t.Run(tt.flags, func(t *testing.T) {
 			dir, d := clitest.Sample(t)
 			stdout, stderr := dir.MustRun(t, "paper train in.txt -o model --json --progress "+tt.flags)
@@ -63,14 +52,14 @@ func TestTrain(t *testing.T) {
 			if got := dir.Names(t); !slices.Equal(got, []string{"in.txt", "model"}) {
 				t.Errorf("left %q", got)
 			}
-			if n := len(m.Info.Training.Epochs); n > tt.want.Epochs || n < tt.want.Epochs && !tt.want.AuthorsStop {
+			if n := len(m.Info.Training.Epochs); n > want.Epochs || n < want.Epochs && !want.AuthorsStop {
 				t.Errorf("%d epochs", n)
 			}
 			if n := strings.Count(stderr, "\nepoch "); n != len(m.Info.Training.Epochs) {
 				t.Errorf("%d lines for %d epochs:\n%s", n, len(m.Info.Training.Epochs), stderr)
 			}
-			if m.Info.Training.Recipe != model.Recipe(tt.want) {
-				t.Errorf("trained with\n%+v, want\n%+v", m.Info.Training.Recipe, tt.want)
+			if m.Info.Training.Recipe != model.Recipe(want) {
+				t.Errorf("trained with\n%+v, want\n%+v", m.Info.Training.Recipe, want)
 			}
 			sum := sha256.Sum256(dir.Read(t, "in.txt"))
 			if want := (model.Input{Name: "in.txt", SHA256: hex.EncodeToString(sum[:]), Rows: tt.words, Dim: 8}); !reflect.DeepEqual(m.Info.Encoding.Input, want) {
@@ -352,26 +341,9 @@ func TestTrainNothingActive(t *testing.T) {
 // Dimensions are shown by their top words among the first rows. A dimension similar to an earlier one is omitted.
 func TestShownDimensions(t *testing.T) {
 	t.Parallel()
-	codes := &vectors.Sparse{CSR: vectors.CSR{Cols: 3}}
-	add := func(word string, values ...float32) {
-		var index []int32
-		var value []float32
-		for k, v := range values {
-			if v != 0 {
-				index, value = append(index, int32(k)), append(value, v)
-			}
-		}
-		codes.IDs = append(codes.IDs, word)
-		codes.AppendRow(index, value)
-	}
-	add("the", 1, 0, 0)
-	add("bank", 0, 5, 4)
-	add("money", 0, 4, 3)
-	add("of", 2, 0, 0)
-	add("and", 1, 0, 0)
-	add("river", 0, 0, 0)
+	m := clitest.NewModel([]string{"the", "bank", "money", "of", "and", "river"}, [][]float32{{1, 0, 0}, {0, 5, 4}, {0, 4, 3}, {2, 0, 0}, {1, 0, 0}, {0, 0, 0}})
 	want := []dimension{{1, []string{"bank", "money"}}, {0, []string{"of", "the", "and"}}}
-	if got := topDimensions(codes); !reflect.DeepEqual(got, want) {
+	if got := topDimensions(m.Codes); !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -2,7 +2,6 @@ package encode_test
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +18,7 @@ import (
 	"overcomplete/encode"
 	"overcomplete/model"
 	"overcomplete/testonly"
+	"overcomplete/testonly/clitest"
 	"overcomplete/testonly/encodetest"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -55,14 +55,22 @@ type roundingEncoder struct {
 	options encode.Options
 	calls   []int // rows of each call
 	closed  int   // number of calls of Close
+
+	started, mostStarted int // calls of Start without a wait
 }
 
 func (e *roundingEncoder) Device() string          { return "rounds" }
 func (e *roundingEncoder) Options() encode.Options { return e.options }
 func (e *roundingEncoder) Close() error            { e.closed++; return nil }
 
-func (e *roundingEncoder) Start(_ context.Context, x []float32, codes *encode.Codes) func() error {
+func (e *roundingEncoder) Start(ctx context.Context, x []float32, codes *encode.Codes) func() error {
+	e.started++
+	e.mostStarted = max(e.mostStarted, e.started)
 	return func() error {
+		e.started--
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		var c encode.Codes
 		c.Rows, c.Cols, c.Ptr = len(x)/e.dim, e.dim, []int64{0}
 		e.calls = append(e.calls, c.Rows)
@@ -169,38 +177,15 @@ func TestStreamOfManyBlocks(t *testing.T) {
 	}
 }
 
-// countingEncoder counts calls of Start without a wait.
-type countingEncoder struct {
-	roundingEncoder
-	started, mostStarted int
-}
-
-func (e *countingEncoder) Start(ctx context.Context, x []float32, codes *encode.Codes) func() error {
-	e.started++
-	e.mostStarted = max(e.mostStarted, e.started)
-	return func() error {
-		e.started--
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		return e.roundingEncoder.Start(ctx, x, codes)()
-	}
-}
-
 // A Stream starts a block before it waits for the previous one, for any number of rows per part. The codes are the
 // encoder's, in the same order.
 func TestStreamStartsAhead(t *testing.T) {
 	const rows, dim = 4*encode.Block + 10, 2
-	d := &vectors.Dense{Dim: dim}
-	rng := rand.New(rand.NewPCG(3, 4))
-	for i := range rows {
-		d.IDs = append(d.IDs, fmt.Sprint(i))
-		d.Data = append(d.Data, rng.Float32(), 3*rng.Float32())
-	}
+	d := clitest.Vectors(rows, dim)
 	want, err := encode.Rows(t.Context(), &roundingEncoder{dim: dim}, d.Data)
 	testonly.Must(t, err)
 	for _, part := range []int{rows, encode.Block, 1000} {
-		e := &countingEncoder{roundingEncoder: roundingEncoder{dim: dim}}
+		e := &roundingEncoder{dim: dim}
 		var ids []string
 		got := vectors.CSR{Cols: dim, Ptr: []int64{0}}
 		for block, err := range (&encode.Stream{Encoder: e}).Codes(t.Context(), parts(d, part)) {
@@ -219,7 +204,7 @@ func TestStreamStartsAhead(t *testing.T) {
 
 // A Stream that ends early cancels the started blocks and waits for them.
 func TestStreamEndsEarly(t *testing.T) {
-	e := &countingEncoder{roundingEncoder: roundingEncoder{dim: 1}}
+	e := &roundingEncoder{dim: 1}
 	d := &vectors.Dense{IDs: make([]string, 40*encode.Block), Dim: 1, Data: make([]float32, 40*encode.Block)}
 	for range (&encode.Stream{Encoder: e}).Codes(t.Context(), parts(d, d.Len())) {
 		break
@@ -240,7 +225,7 @@ func (e *cancellingEncoder) Start(ctx context.Context, x []float32, codes *encod
 	wait := e.roundingEncoder.Start(ctx, x, codes)
 	return func() error {
 		e.wait()
-		return cmp.Or(ctx.Err(), wait())
+		return wait()
 	}
 }
 
@@ -319,9 +304,7 @@ func TestStreamFails(t *testing.T) {
 // saveStream encodes d with a roundingEncoder and saves the model, or a shard of it, in dir.
 func saveStream(t *testing.T, dir string, d *vectors.Dense, shard *model.Shard) model.Info {
 	t.Helper()
-	h := train.Paper()
-	h.Atoms, h.Epochs = d.Dim, 1
-	m := &model.Model{Info: model.Info{Training: model.Training{Input: model.Input{Dim: d.Dim}, Recipe: h}}, Dictionary: model.Dictionary{Dim: 3, Atoms: []float32{1, 0, 0, 0, 1, 0, 0, 0, 1}}}
+	m := untrained(3, 1, 0, 0, 0, 1, 0, 0, 0, 1)
 	s := &encode.Stream{Encoder: &roundingEncoder{dim: d.Dim, options: encode.Options{Lambda: 1, Gap: 0.99}}, Shard: shard}
 	w, err := m.NewWriter(dir, true)
 	testonly.Must(t, err)
@@ -366,10 +349,8 @@ func TestMergeUnreached(t *testing.T) {
 		got, err := encode.Merge(t.Context(), "merged", true, dirs...)
 		testonly.Must(t, err)
 		for _, name := range []string{"model.json", "words.txt", "codes.npz", "dictionary.npy"} {
-			a, err := os.ReadFile("whole/" + name)
-			b, err2 := os.ReadFile("merged/" + name)
-			if err != nil || err2 != nil || !bytes.Equal(a, b) {
-				t.Errorf("%d shards: %s differs from a single run's (%v, %v)", of, name, err, err2)
+			if !bytes.Equal(testonly.ReadFile(t, "whole/"+name), testonly.ReadFile(t, "merged/"+name)) {
+				t.Errorf("%d shards: %s differs from a single run's", of, name)
 			}
 		}
 		if !reflect.DeepEqual(*got.Encoding, *want.Encoding) {
@@ -439,13 +420,8 @@ func (d *roundingDevice) Encoder(dictionary *model.Dictionary, o encode.Options)
 
 // Model doesn't change its argument, refuses vectors that it can't encode, and closes its encoder.
 func TestModel(t *testing.T) {
-	h := train.Paper()
-	h.Atoms = 3
-	m := &model.Model{
-		Info:       model.Info{Training: model.Training{Input: model.Input{Name: "old", Rows: 1, Dim: 3}, Recipe: h}},
-		Codes:      &vectors.Sparse{IDs: []string{"old"}},
-		Dictionary: model.Dictionary{Dim: 3, Atoms: make([]float32, 9)},
-	}
+	m := untrained(3, make([]float32, 9)...)
+	m.Codes = &vectors.Sparse{IDs: []string{"old"}}
 	d := &vectors.Dense{IDs: []string{"a", "b"}, Dim: 3, Data: []float32{1.4, 2, 3, 4, 5, 0}}
 	o := encode.Options{Lambda: 1, Steps: 7, Nonzeros: 2}
 	var device roundingDevice
@@ -453,7 +429,7 @@ func TestModel(t *testing.T) {
 	testonly.Must(t, err)
 	e := got.Info.Encoding
 	if !slices.Equal(got.Codes.Value, []float32{1, 2, 3, 4, 5}) || !slices.Equal(got.Codes.IDs, d.IDs) || !reflect.DeepEqual(got.Info.Encoding.Input, model.Input{Rows: 2, Dim: 3}) ||
-		e.Device != "rounds" || e.Steps != 7 || e.Nonzeros != 2 || got.Info.Training.Input.Name != "old" || e.L1 != 7.5 {
+		e.Device != "rounds" || e.Steps != 7 || e.Nonzeros != 2 || got.Info.Training.Input.Name != "learned.txt" || e.L1 != 7.5 {
 		t.Errorf("encoded to %+v, %+v", got, e)
 	}
 	if m.Codes.Rows != 0 || m.Info.Encoding != nil || m.Codes.IDs[0] != "old" {
@@ -484,10 +460,7 @@ func TestModelBlocks(t *testing.T) {
 				d.Data[i] = float32(1 + i%7)
 			}
 		}
-		h := train.Paper()
-		h.Atoms = dim
-		m := &model.Model{Info: model.Info{Training: model.Training{Recipe: h}}, Dictionary: model.Dictionary{Dim: dim, Atoms: make([]float32, dim*dim)}}
-		got, err := encode.Model(t.Context(), m, d, new(roundingDevice), encode.Options{Lambda: 1, Steps: 7, Nonzeros: 2})
+		got, err := encode.Model(t.Context(), untrained(dim, make([]float32, dim*dim)...), d, new(roundingDevice), encode.Options{Lambda: 1, Steps: 7, Nonzeros: 2})
 		testonly.Must(t, err)
 		if want, _ := encode.Rows(t.Context(), &roundingEncoder{dim: dim}, d.Data); !reflect.DeepEqual(got.Codes.CSR, want.CSR) {
 			t.Errorf("block %d is dense: the codes differ from one call's", dense)

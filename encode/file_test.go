@@ -11,7 +11,6 @@ import (
 	"overcomplete/encode"
 	"overcomplete/model"
 	"overcomplete/testonly"
-	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
@@ -20,13 +19,8 @@ func TestFile(t *testing.T) {
 	dir := t.TempDir()
 	path, out := filepath.Join(dir, "other.txt"), filepath.Join(dir, "out")
 	testonly.Must(t, os.WriteFile(path, []byte("a 1 0.5 0\nb 0 2 0\nc 0.1 0 3\n"), 0o666))
-	h := train.Paper()
-	h.Atoms, h.Epochs = 3, 1
-	learned := model.Input{Name: "learned.txt", SHA256: "1", Rows: 50, Dim: 3}
-	m := &model.Model{
-		Info:       model.Info{Training: model.Training{Input: learned, Recipe: h}, Format: model.FormatVersion},
-		Dictionary: model.Dictionary{Dim: 3, Atoms: []float32{1, 0, 0, 0, 1, 0, 0, 0, 1}},
-	}
+	m := untrained(3, 1, 0, 0, 0, 1, 0, 0, 0, 1)
+	learned := m.Info.Training.Input
 	o := encode.Options{Lambda: 0.1, Steps: encode.DefaultSteps, Nonzeros: 2}
 	shown := 0
 	info, source, err := encode.File(t.Context(), m, []string{path}, out, cpu.Device{}, o, encode.FileOptions{Show: func(b *vectors.Sparse) { shown += b.Rows }})

@@ -13,9 +13,7 @@ import (
 
 	"overcomplete/cpu"
 	"overcomplete/encode"
-	"overcomplete/model"
 	"overcomplete/testonly"
-	"overcomplete/train"
 )
 
 // A row that can't be encoded ends the encoding of a pipe whose writer stays open.
@@ -28,12 +26,7 @@ func TestFileStopsReading(t *testing.T) {
 	defer w.Close()
 	const dim, rows = 64, 5 * encode.Block / 2 // two blocks, but not three
 	go w.WriteString(strings.Repeat("a"+strings.Repeat(" 3e38", dim)+"\n", rows))
-	h := train.Paper()
-	h.Atoms = 2
-	m := &model.Model{
-		Info:       model.Info{Training: model.Training{Recipe: h, Input: model.Input{Rows: 1, Dim: dim}}, Format: model.FormatVersion},
-		Dictionary: model.Dictionary{Dim: dim, Atoms: slices.Repeat([]float32{1, -1}, dim)},
-	}
+	m := untrained(dim, slices.Repeat([]float32{1, -1}, dim)...)
 	o := encode.Options{Lambda: 0.1, Steps: encode.DefaultSteps, Nonzeros: 2}
 	_, _, err = encode.File(t.Context(), m, []string{path}, filepath.Join(dir, "out"), cpu.Device{}, o, encode.FileOptions{})
 	if !errors.Is(err, encode.ErrOverflow) || !strings.HasPrefix(err.Error(), path+": row 1: ") {

@@ -130,18 +130,11 @@ func openShards(dirs []string) (shards []*shard, m *model.Model, err error) {
 
 // shardSize returns the numbers of blocks and rows of a valid shard.
 func shardSize(p *model.Shard) (blocks, rows int) {
-	all := p.Rows / Block
-	last := p.Rows % Block // rows of an incomplete block
-	if last > 0 {
-		all++
-	}
-	if all < p.Index {
-		return 0, 0
-	}
-	blocks = (all-p.Index)/p.Of + 1
+	all := (p.Rows + Block - 1) / Block
+	blocks = (all - p.Index + p.Of) / p.Of
 	rows = blocks * Block
-	if last > 0 && (all-p.Index)%p.Of == 0 {
-		rows -= Block - last
+	if (all-p.Index)%p.Of == 0 { // it has the last block, which may be incomplete
+		rows -= all*Block - p.Rows
 	}
 	return blocks, rows
 }

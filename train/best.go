@@ -100,7 +100,6 @@ func (h bestTraining) fillDefaults(x *vectors.Dense, n int) bestTraining {
 	return h
 }
 
-// batch returns the number of rows of a mini-batch.
 func (h bestTraining) batch(rows int) int {
 	return min(max(backend.Batch(rows, h.DictionarySteps), minBatch), rows)
 }

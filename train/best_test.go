@@ -54,12 +54,6 @@ func TestAnchorWeight(t *testing.T) {
 			t.Errorf("an epoch visits rows %v, want each once", order)
 		}
 	}
-	if want := []int{4, 4, 2, 4, 4, 2}; !slices.Equal(l.rows, want) {
-		t.Errorf("%v rows, want %v", l.rows, want)
-	}
-	if want := []float64{0, 0.5, 0.8, 0.6, 0.6, 0.8}; !slices.Equal(l.forgettings, want) {
-		t.Errorf("forgetting factors %v, want %v", l.forgettings, want)
-	}
 	want := []float64{anchor, anchor * 4. / square}
 	for i, weight := range l.weights {
 		if math.Abs(weight-want[i]) > 1e-15 {

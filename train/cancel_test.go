@@ -61,10 +61,7 @@ func TestFileCancelled(t *testing.T) {
 		_, err = train.File(c, []string{table}, h, cpu.Device{Workers: 2}, out, train.FileOptions{Replace: replace})
 		return c.checks.Load(), err
 	}
-	info := func() string {
-		data := testonly.ReadFile(t, filepath.Join(out, "model.json"))
-		return string(data)
-	}
+	info := func() string { return string(testonly.ReadFile(t, filepath.Join(out, "model.json"))) }
 	before := runtime.NumGoroutine()
 	checks, err := run(0, false)
 	testonly.Must(t, err)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -21,11 +20,11 @@ import (
 	"overcomplete/internal/npy"
 	"overcomplete/model"
 	"overcomplete/testonly"
+	"overcomplete/testonly/clitest"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
-// deviceWithoutEncoder trains but doesn't encode.
 type deviceWithoutEncoder struct{ cpu.Device }
 
 func (deviceWithoutEncoder) Encoder(*model.Dictionary, encode.Options) (encode.Encoder, error) {
@@ -85,23 +84,13 @@ func TestFile(t *testing.T) {
 // Training and encoding write the same files with 1 and 16 workers, except for the durations in model.json.
 func TestFileWorkers(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	x := &vectors.Dense{Dim: 6}
-	rng := rand.New(rand.NewPCG(3, 4))
-	for i := range 2*encode.Block + 100 {
-		x.IDs = append(x.IDs, fmt.Sprint("word", i))
-		for range x.Dim {
-			x.Data = append(x.Data, float32(rng.NormFloat64()))
-		}
-	}
-	var array, text bytes.Buffer
+	x := clitest.Vectors(2*encode.Block+100, 6)
+	var array bytes.Buffer
 	testonly.Must(t, npy.Write(&array, []int{x.Len(), x.Dim}, x.Data))
-	for i, word := range x.IDs {
-		fmt.Fprintln(&text, word, strings.Trim(fmt.Sprint(x.Row(i)), "[]"))
-	}
 	h := train.Best()
 	h.Atoms, h.Nonzeros, h.TrainRows, h.Topics = 24, 4, 9000, 3
 	seconds := regexp.MustCompile(`(seconds": )[^,\n]*`)
-	for name, content := range map[string][]byte{"x.npy": array.Bytes(), "x.txt": text.Bytes()} {
+	for name, content := range map[string][]byte{"x.npy": array.Bytes(), "x.txt": clitest.Text(x)} {
 		path := filepath.Join(t.TempDir(), name)
 		testonly.Must(t, os.WriteFile(path, content, 0o666))
 		want := map[string][]byte{}
@@ -270,11 +259,7 @@ func TestFileOrder(t *testing.T) {
 func TestFileSample(t *testing.T) {
 	const rows, dim = 100_500, 2
 	dir := t.TempDir()
-	rng := rand.New(rand.NewPCG(1, 2))
-	data := make([]float32, rows*dim)
-	for i := range data {
-		data[i] = rng.Float32()
-	}
+	data := clitest.Vectors(rows, dim).Data
 	var want *model.Model
 	for _, ends := range [][]int{{rows}, {7, 80_000, rows}} {
 		var paths []string

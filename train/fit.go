@@ -162,7 +162,6 @@ func (f *fit) measure(t int, s backend.Sums) (model.Epoch, error) {
 // maxDeadShare is the largest share of dead atoms without a warning.
 const maxDeadShare = 0.2
 
-// warnDead warns of many dead atoms.
 func (o *Options) warnDead(dead, atoms int, advice string) {
 	if share := float64(dead) / float64(atoms); share > maxDeadShare {
 		o.note("warning: %.0f %% of the atoms are dead: %s", 100*share, advice)

@@ -18,6 +18,8 @@ import (
 	"overcomplete/cpu"
 	"overcomplete/model"
 	"overcomplete/testonly"
+	"overcomplete/testonly/clitest"
+	"overcomplete/testonly/encodetest"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
@@ -295,11 +297,7 @@ func TestPlantedAtoms(t *testing.T) {
 // learned returns the atoms of m in float64.
 func learned(m *model.Model) (atoms [][]float64) {
 	for k := range m.Dictionary.Len() {
-		var atom []float64
-		for _, v := range m.Dictionary.Atom(k) {
-			atom = append(atom, float64(v))
-		}
-		atoms = append(atoms, atom)
+		atoms = append(atoms, encodetest.Widen(m.Dictionary.Atom(k)))
 	}
 	return atoms
 }
@@ -428,34 +426,25 @@ func TestMetricsOfModel(t *testing.T) {
 		}
 		var loss, squares, l1, norms, norms2 float64
 		used := map[int32]bool{}
-		y, r := make([]float32, x.Dim), make([]float64, x.Dim)
-		for i := range x.IDs {
-			m.Dictionary.Center(y, x.Row(i))
-			for j, v := range y {
-				r[j] = float64(v)
+		y := make([]float32, x.Dim)
+		for i, code := range clitest.Matrix(m.Codes) {
+			if h.Method == model.Nonnegative && slices.Min(code) < 0 {
+				t.Fatalf("row %d has a value of %v", i, slices.Min(code))
 			}
-			index, value := m.Codes.Row(i)
-			for n, k := range index {
+			l1 += floats.Norm(code, 1)
+			index, _ := m.Codes.Row(i)
+			for _, k := range index {
 				used[k] = true
-				l1 += math.Abs(float64(value[n]))
-				if h.Method == model.Nonnegative && value[n] < 0 {
-					t.Fatalf("row %d has a value of %v", i, value[n])
-				}
-				for j, d := range m.Dictionary.Atom(int(k)) {
-					r[j] -= float64(value[n]) * float64(d)
-				}
 			}
-			for _, v := range r {
+			m.Dictionary.Center(y, x.Row(i))
+			for _, v := range encodetest.Residual(encodetest.Widen(y), encodetest.Widen(m.Dictionary.Atoms), code) {
 				loss += c.want(v)
 				squares += v * v
 			}
 		}
-		for k := range h.Atoms {
-			var norm2 float64
-			for _, v := range m.Dictionary.Atom(k) {
-				norm2 += float64(v) * float64(v)
-			}
-			norms2, norms = norms2+norm2, norms+math.Sqrt(norm2)
+		for _, atom := range learned(m) {
+			norm := floats.Norm(atom, 2)
+			norms2, norms = norms2+norm*norm, norms+norm
 		}
 		e, n := m.Info.Training.Epochs[len(m.Info.Training.Epochs)-1], float64(x.Len())
 		for name, pair := range map[string][2]float64{

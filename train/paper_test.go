@@ -226,17 +226,6 @@ func TestFitRefusesRecipes(t *testing.T) {
 	}
 }
 
-// notes trains and returns the notes.
-func notes(t *testing.T, s *script, h model.Recipe, scale float32) (lines []string, err error) {
-	t.Helper()
-	x := words(10)
-	for i := range x.Data {
-		x.Data[i] = scale
-	}
-	_, err = Fit(t.Context(), x, h, s, Options{Note: func(line string) { lines = append(lines, line) }})
-	return lines, err
-}
-
 // A training whose result is poor, or will be, gives a warning with advice.
 func TestWarnings(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -253,13 +242,14 @@ func TestWarnings(t *testing.T) {
 		"sparser codes":   {&script{loss: 1, rising: true, sparser: true}, 6, 3, ""},
 		"codes of zeros":  {&script{loss: 1, dead: true}, 6, 3, "error: all codes are zero"},
 	} {
-		h := six(2)
+		h, x, got := six(2), words(10), ""
 		h.Atoms = c.atoms
-		lines, err := notes(t, c.script, h, float32(c.norm/math.Sqrt2))
-		if err != nil {
-			lines = append(lines, "error: "+strings.TrimPrefix(err.Error(), "train: "))
+		for i := range x.Data {
+			x.Data[i] = float32(c.norm / math.Sqrt2)
 		}
-		got := strings.Join(lines, "\n")
+		if _, err := Fit(t.Context(), x, h, c.script, Options{Note: func(line string) { got += line + "\n" }}); err != nil {
+			got += "error: " + err.Error()
+		}
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) || strings.Count(got, "warning: ") > 1 {
 			t.Errorf("%s: notes %q", name, got)
 		}

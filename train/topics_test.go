@@ -10,12 +10,15 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"overcomplete/cpu"
 	"overcomplete/encode"
 	"overcomplete/internal/backend"
 	"overcomplete/internal/simd"
 	"overcomplete/model"
 	"overcomplete/testonly"
+	"overcomplete/testonly/encodetest"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
@@ -82,16 +85,11 @@ func TestTopics(t *testing.T) {
 	for i := range themeOf {
 		y := make([]float32, d.Dim)
 		d.Center(y, x.Row(i))
-		most := float32(-1)
-		for theme := range themes.Len() {
-			dot := float32(0)
-			for l, v := range d.Themes[theme*d.Dim:][:d.Dim] {
-				dot += v * y[l]
-			}
-			if dot > most {
-				most, themeOf[i] = dot, int32(theme)
-			}
+		dots := make([]float64, themes.Len())
+		for theme := range dots {
+			dots[theme] = floats.Dot(encodetest.Widen(d.Themes[theme*d.Dim:][:d.Dim]), encodetest.Widen(y))
 		}
+		themeOf[i] = int32(floats.MaxIdx(dots))
 	}
 	for topics, least := range map[int]float64{4: 0.95, 12: 0.9} {
 		starts := slices.Sorted(slices.Values(themes.Splits[:topics-1])) // first themes of the topics, except the first topic

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"overcomplete/model"
 	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
-	"overcomplete/train"
 	"overcomplete/vectors"
 	"overcomplete/vectors/columnar"
 )
@@ -31,49 +29,30 @@ var oddWords = []string{
 
 // oddModel returns a model of the odd words. Some codes have no nonzeros, and no code uses the last dimension.
 func oddModel() *model.Model {
-	const dim, atoms = 5, 30
-	rng := rand.New(rand.NewPCG(7, 8))
-	values := func(n int) (v []float32) {
-		for range n {
-			v = append(v, float32(rng.NormFloat64()))
-		}
-		return v
-	}
-	h := train.Paper()
-	h.Atoms, h.Center = atoms, true
-	training := model.Training{Input: model.Input{Rows: len(oddWords), Dim: dim}, Recipe: h}
-	m := &model.Model{
-		Info:       model.Info{Format: model.FormatVersion, Training: training, Encoding: training.PaperEncoding()},
-		Codes:      &vectors.Sparse{IDs: oddWords, CSR: vectors.CSR{Rows: len(oddWords), Cols: atoms, Ptr: []int64{0}}},
-		Dictionary: model.Dictionary{Dim: dim, Atoms: values(dim * atoms), Mean: values(dim)},
-	}
-	for i := range oddWords {
+	const atoms = 30
+	rng := rand.New(rand.NewPCG(7, 9))
+	codes := make([][]float32, len(oddWords))
+	for i := range codes {
+		codes[i] = make([]float32, atoms)
 		for k := range atoms - 1 {
 			if i%9 > 0 && rng.IntN(5) == 0 {
-				m.Codes.Index = append(m.Codes.Index, int32(k))
+				codes[i][k] = float32(rng.NormFloat64())
 			}
 		}
-		m.Codes.Ptr = append(m.Codes.Ptr, int64(len(m.Codes.Index)))
 	}
-	m.Codes.Value = values(len(m.Codes.Index))
+	m := clitest.NewModel(oddWords, codes)
+	h := m.Info.Training.Recipe.(model.Paper)
+	h.Method, h.Center = model.Signed, true
+	m.Info.Training.Recipe = h
+	values := clitest.Vectors(atoms+1, m.Dictionary.Dim)
+	m.Dictionary.Atoms, m.Dictionary.Mean = values.Slice(0, atoms).Data, values.Row(atoms)
 	return m
-}
-
-// python returns the Python of OVERCOMPLETE_PYTHON, which has the packages of .ci/requirements.txt. Without it the test
-// is skipped.
-func python(t *testing.T) string {
-	t.Helper()
-	python := os.Getenv("OVERCOMPLETE_PYTHON")
-	if python == "" {
-		t.Skip("set OVERCOMPLETE_PYTHON to a Python with the packages of .ci/requirements.txt")
-	}
-	return python
 }
 
 // runPython runs a script in dir.
 func runPython(t *testing.T, dir clitest.Dir, script string) {
 	t.Helper()
-	cmd := exec.Command(python(t), "-c", script)
+	cmd := exec.Command(testonly.PythonPath(t), "-c", script)
 	cmd.Dir = string(dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

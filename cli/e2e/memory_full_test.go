@@ -51,7 +51,7 @@ sys.exit(code)`
 	cmd := dir.Command(strings.Fields(args)...)
 	cmd.Env = append(cmd.Env, "GOMAXPROCS=2")
 	cmd.Args = slices.Concat([]string{"python", "-c", program, cmd.Path}, cmd.Args[1:])
-	cmd.Path = python(t)
+	cmd.Path = testonly.PythonPath(t)
 	code, stdout, stderr := clitest.Output(t, cmd)
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
 	kilobytes, err := strconv.Atoi(lines[len(lines)-1])

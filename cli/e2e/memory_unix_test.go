@@ -78,7 +78,7 @@ func TestLittleMemory(t *testing.T) {
 		"paper train many.txt.gz -o model":                      "many.txt.gz: after ",
 		"paper train packed.npz.gz --words word.txt -o model":   "expand to more than 100 times their size",
 		"paper train in.txt -o model -k 100000000":              "60 rows × 100000000 sparse dimensions need about ",
-		"train in.txt --quiet -o model -k 1000000":              "learning 1000000 sparse dimensions takes about 4011.8 GB, and there can be ",
+		"train in.txt --quiet -o model -k 1000000":              "learning 1000000 sparse dimensions takes about 4006.0 GB, and there can be ",
 		"train in.txt --quiet -o model -k 8000000 --overcommit": "which is more than any machine has; lower -k",
 		"train in.txt --quiet -o model -k 100000000":            "learning 100000000 sparse dimensions takes about 40000000.0 GB, which is more than any machine has; lower -k",
 	} {

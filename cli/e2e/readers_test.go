@@ -96,7 +96,7 @@ type content struct {
 // them refuses with a reason in docs/reference/formats.md. Files that crash another program, which are few, don't count.
 func TestReadersAgree(t *testing.T) {
 	t.Parallel()
-	interpreter := python(t)
+	interpreter := testonly.PythonPath(t)
 	doc := testonly.ReadFile(t, "../../docs/reference/formats.md")
 	// A reason is a part of an error message. used counts how often each is needed; reasons lists them by program.
 	used := map[string]int{}

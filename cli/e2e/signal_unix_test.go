@@ -46,7 +46,7 @@ func TestSignalEndsWaiting(t *testing.T) {
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
 			signalAtPipe(t, cmd, dir.Path("pipe"), signals[i%len(signals)])
-			checkInterrupted(t, cmd, &stderr)
+			checkInterrupted(t, cmd.ProcessState, stderr.String(), "")
 		})
 	}
 	if changed := before.Differences(withoutPipe(t, dir)); changed != nil {
@@ -78,7 +78,7 @@ func TestSignalEndsWaiting(t *testing.T) {
 			cmd.Process.Signal(signals[i%len(signals)])
 			defer time.AfterFunc(time.Minute, func() { cmd.Process.Kill() }).Stop()
 			cmd.Wait()
-			checkInterrupted(t, cmd, &stderr)
+			checkInterrupted(t, cmd.ProcessState, stderr.String(), "")
 		})
 	}
 }
@@ -114,13 +114,13 @@ func signalAtPipe(t *testing.T, cmd *exec.Cmd, pipe string, sig os.Signal) {
 	r.Close()
 }
 
-// checkInterrupted checks how a command has ended after a signal.
-func checkInterrupted(t *testing.T, cmd *exec.Cmd, stderr *bytes.Buffer) {
+// checkInterrupted checks the exit code of a program after a signal, and its line on standard error.
+func checkInterrupted(t *testing.T, ended *os.ProcessState, stderr, end string) {
 	t.Helper()
-	if code := cmd.ProcessState.ExitCode(); code != clitest.Interrupted {
-		t.Errorf("%v, want exit code %d", cmd.ProcessState, clitest.Interrupted)
+	if ended.ExitCode() != clitest.Interrupted {
+		t.Errorf("%v, want exit code %d", ended, clitest.Interrupted)
 	}
-	if !strings.HasPrefix(stderr.String(), "overcomplete: interrupted") || strings.Count(stderr.String(), "\n") != 1 {
+	if !strings.HasPrefix(stderr, "overcomplete: interrupted") || !strings.HasSuffix(stderr, end) || strings.Count(stderr, "\n") != 1 {
 		t.Errorf("standard error: %s", stderr)
 	}
 }

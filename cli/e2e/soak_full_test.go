@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -20,24 +21,14 @@ import (
 	"overcomplete/testonly/clitest"
 )
 
-// soakTime returns the duration of a soak: OVERCOMPLETE_SOAK, or half a minute.
-func soakTime(t *testing.T) time.Duration {
-	t.Helper()
-	text, ok := os.LookupEnv("OVERCOMPLETE_SOAK")
-	if !ok {
-		return 30 * time.Second
-	}
-	d, err := time.ParseDuration(text)
-	testonly.Must(t, err)
-	return d
-}
-
 // An explorer that answers many requests always gives the same answers. It uses no more memory, descriptors and threads in
 // the last quarter of the time than in the second. The medians may grow by a tenth, and by slack for memory that Go hasn't
 // returned yet.
 func TestSoakExplorer(t *testing.T) {
 	t.Parallel()
-	end := time.Now().Add(soakTime(t))
+	duration, err := time.ParseDuration(cmp.Or(os.Getenv("OVERCOMPLETE_SOAK"), "30s"))
+	testonly.Must(t, err)
+	end := time.Now().Add(duration)
 	dir := clitest.New(t)
 	dir.Write(t, "in.txt", clitest.Text(clitest.Vectors(600, 10)))
 	dir.MustRun(t, "train in.txt -o model --quiet -k 30")

@@ -17,16 +17,6 @@ import (
 	"overcomplete/vectors"
 )
 
-func readTasks(t *testing.T, dir string) (tasks []Task) {
-	t.Helper()
-	for _, name := range PaperTasks() {
-		task, err := ReadTask(name, dir)
-		testonly.Must(t, err)
-		tasks = append(tasks, task)
-	}
-	return tasks
-}
-
 func mustEvaluate(t *testing.T, r *Representation, tasks ...Task) []Result {
 	t.Helper()
 	results, err := Run(t.Context(), r, tasks, 1, nil)
@@ -36,7 +26,12 @@ func mustEvaluate(t *testing.T, r *Representation, tasks ...Task) []Result {
 
 func TestRun(t *testing.T) {
 	dir, x := evaltest.Write(t)
-	tasks := readTasks(t, dir)
+	var tasks []Task
+	for _, name := range TaskNames() {
+		task, err := ReadTask(name, dir)
+		testonly.Must(t, err)
+		tasks = append(tasks, task)
+	}
 	results := mustEvaluate(t, sparsified(x), tasks...)
 	for i, r := range results {
 		// Vectors help in these tasks: chance is 0, ½ or ⅙.

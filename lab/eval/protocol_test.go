@@ -157,7 +157,7 @@ func TestChoiceOfC(t *testing.T) {
 	dir, x := evaltest.Write(t)
 	representation := sparsified(x)
 	other := 0
-	for _, name := range PaperTasks()[2:] {
+	for _, name := range TaskNames()[2:] {
 		task := readTask(t, name, dir)
 		x := mustFeatures(t, representation, task)
 		share := func(folds []fold, c float64) float64 {

@@ -11,7 +11,6 @@ import (
 	"overcomplete/vectors"
 )
 
-// An encoding decodes bytes.
 type encoding func(b []byte) (string, error)
 
 func utf8Text(b []byte) (string, error) {
@@ -53,7 +52,6 @@ func readLines(path string, decode encoding, f func(number int, line string) err
 	return nil
 }
 
-// maxBytes limits the size of a data file.
 const maxBytes = 1 << 30
 
 func readFile(path string) ([]byte, error) {

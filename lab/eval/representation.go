@@ -2,6 +2,7 @@ package eval
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"overcomplete/vectors"
@@ -32,15 +33,12 @@ func NewSparse(name string, s *vectors.Sparse) *Representation {
 
 func newRepresentation(name string, words []string, cols int, row func(int) ([]int32, []float32)) *Representation {
 	r := &Representation{name, cols, make(map[string]int, len(words)), row}
-	for i, w := range words {
-		if _, repeated := r.rows[w]; !repeated {
-			r.rows[w] = i
-		}
+	for i, w := range slices.Backward(words) { // the first row of a repeated word
+		r.rows[w] = i
 	}
 	return r
 }
 
-// find returns the row of a token.
 func (r *Representation) find(token string) (row int, ok bool) {
 	if row, ok = r.rows[token]; !ok {
 		row, ok = r.rows[strings.ToLower(token)]

@@ -32,7 +32,7 @@ type Row struct {
 func (t *Table) Averaged() []string {
 	var tasks []string
 	for i, name := range t.Tasks {
-		if slices.Contains(averagedTasks, name) && !slices.ContainsFunc(t.Rows, func(r Row) bool { return r.Results[i].Note != "" }) {
+		if name != TuningTask && slices.Contains(TaskNames(), name) && !slices.ContainsFunc(t.Rows, func(r Row) bool { return r.Results[i].Note != "" }) {
 			tasks = append(tasks, name)
 		}
 	}

@@ -110,7 +110,6 @@ func (l Line) add(p *plot.Plot, c color.Color) ([]plot.Thumbnailer, error) {
 	return []plot.Thumbnailer{line, dots}, nil
 }
 
-// style sets the panel's title, axes and level.
 func (panel Panel) style(p *plot.Plot) {
 	p.Title.Text, p.X.Label.Text = panel.Title, panel.XLabel
 	if p.X.Min > p.X.Max { // nothing is drawn
@@ -123,7 +122,6 @@ func (panel Panel) style(p *plot.Plot) {
 	}
 }
 
-// save draws an SVG file of the given size.
 func save(path string, width, height vg.Length, paint func(c draw.Canvas)) error {
 	canvas := vgsvg.New(width, height)
 	c := draw.NewCanvas(canvas, width, height)

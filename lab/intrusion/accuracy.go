@@ -52,21 +52,21 @@ const (
 	resamples        = 2000 // number of samples of the bootstrap
 )
 
-// measure returns the accuracy of codes, V×K, judged by the reference vectors of the same words. The
-// answer to a question is the word with the smallest mean cosine with the other four. The mean of the
+// Measure returns the accuracy of the positive poles of codes, V×K, of the test's words, judged by their reference
+// vectors. The answer to a question is the word with the smallest mean cosine with the other four. The mean of the
 // reference vectors is subtracted first, because it separates words mostly by their frequency.
 //
 // Each live dimension has ten questions with any intruder and ten with a matched intruder. Matching
 // assumes that rows are in decreasing order of frequency. Intervals are bootstrapped over dimensions.
-func measure(ctx context.Context, codes *vectors.Sparse, reference *vectors.Dense, seed uint64) (*Accuracy, error) {
+func (t *Test) Measure(ctx context.Context, codes *vectors.Sparse) (*Accuracy, error) {
 	bytes, _ := interpret.Memory(codes)
 	if err := memory.Check(bytes); err != nil {
 		return nil, fmt.Errorf("an index of %d rows: %w", codes.Rows, err)
 	}
-	sampler, judge := newSampler(interpret.NewIndex(codes)), newJudge(reference)
+	sampler, judge := newSampler(interpret.NewIndex(codes)), newJudge(t.Reference)
 	scores := make([]*PoleAccuracy, codes.Cols)
 	random := make([]*rand.Rand, len(scores)) // one per dimension, so that results don't depend on the processors
-	seeds := rand.NewPCG(seed, 0)
+	seeds := rand.NewPCG(t.Seed, 0)
 	for k := range random {
 		random[k] = rand.New(rand.NewPCG(seeds.Uint64(), seeds.Uint64()))
 	}
@@ -89,14 +89,14 @@ func measure(ctx context.Context, codes *vectors.Sparse, reference *vectors.Dens
 	if err != nil {
 		return nil, err
 	}
-	a := &Accuracy{Words: reference.Len(), Seed: seed}
+	a := &Accuracy{Reference: t.Name, Words: t.Reference.Len(), Seed: t.Seed}
 	var anyone, matched []float64
 	for _, s := range scores {
 		if s != nil {
 			a.Scores, anyone, matched = append(a.Scores, s), append(anyone, s.Any), append(matched, s.Matched)
 		}
 	}
-	a.Dimensions, a.Any, a.Matched = len(a.Scores), bootstrap(anyone, seed), bootstrap(matched, seed)
+	a.Dimensions, a.Any, a.Matched = len(a.Scores), bootstrap(anyone, t.Seed), bootstrap(matched, t.Seed)
 	return a, nil
 }
 

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/stat"
+
 	"overcomplete/interpret"
 	"overcomplete/testonly"
 	"overcomplete/vectors"
@@ -20,7 +22,7 @@ import (
 
 func mustMeasure(t *testing.T, codes *vectors.Sparse, reference *vectors.Dense) *Accuracy {
 	t.Helper()
-	a, err := measure(t.Context(), codes, reference, 1)
+	a, err := (&Test{Reference: reference, Seed: 1}).Measure(t.Context(), codes)
 	testonly.Must(t, err)
 	return a
 }
@@ -77,7 +79,7 @@ func TestMeasure(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := measure(ctx, s, other, 1); err != context.Canceled {
+	if _, err := (&Test{Reference: other}).Measure(ctx, s); err != context.Canceled {
 		t.Errorf("interrupted: %v", err)
 	}
 }
@@ -114,13 +116,11 @@ func TestMeasureMatched(t *testing.T) {
 func TestBootstrap(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	sample := make([]float64, 900)
-	sum, squares := 0.0, 0.0
 	for i := range sample {
 		sample[i] = float64(rng.IntN(11)) / 10
-		sum, squares = sum+sample[i], squares+sample[i]*sample[i]
 	}
-	mean := sum / 900
-	half := 1.96 * math.Sqrt((squares/900-mean*mean)/900)
+	mean, deviation := stat.PopMeanStdDev(sample, nil)
+	half := 1.96 * deviation / math.Sqrt(900)
 	got := bootstrap(sample, 1)
 	// The percentiles of 2,000 resamples have a standard error of 0.06 of the half width.
 	if math.Abs(got.Mean-mean) > 1e-12 || math.Abs(got.Low-(mean-half)) > .25*half || math.Abs(got.High-(mean+half)) > .25*half {

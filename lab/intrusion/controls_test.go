@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"overcomplete/cpu"
 	"overcomplete/encode"
 	"overcomplete/model"
@@ -60,22 +62,14 @@ func TestControls(t *testing.T) {
 			got, err := Encode(t.Context(), x, name, atoms, most, method, 1, cpu.Device{})
 			testonly.Must(t, err)
 			drawn := map[int]bool{}
-			scaled := make([]float64, atoms*dim)
+			wide := encodetest.Widen(d.Atoms)
 			for k := range atoms {
-				norm := 0.0
-				for j, v := range d.Atom(k) {
-					scaled[k*dim+j] = scale * float64(v)
-					norm += float64(v) * float64(v)
-				}
-				if math.Abs(norm-1) > 1e-6 {
-					t.Errorf("%s: atom %d has norm √%v", name, k, norm)
+				atom := wide[k*dim:][:dim]
+				if norm := floats.Norm(atom, 2); math.Abs(norm-1) > 1e-6 {
+					t.Errorf("%s: atom %d has norm %v", name, k, norm)
 				}
 				for i := range x.Len() {
-					dot, squares := 0.0, 0.0
-					for j, v := range d.Atom(k) {
-						dot, squares = dot+float64(v)*y[i*dim+j], squares+y[i*dim+j]*y[i*dim+j]
-					}
-					if dot > (1-1e-6)*math.Sqrt(squares) {
+					if row := y[i*dim:][:dim]; floats.Dot(atom, row) > (1-1e-6)*floats.Norm(row, 2) {
 						drawn[i] = true
 					}
 				}
@@ -85,23 +79,14 @@ func TestControls(t *testing.T) {
 			}
 			o := encode.Options{Lambda: .04, Nonnegative: method == "B", Steps: encode.DefaultSteps, Nonzeros: most}
 			squaredError := 0.0
-			for i := range x.Len() {
-				code := encodetest.Code(encodetest.Widen(unit.Row(i)), encodetest.Widen(d.Atoms), o)
-				residual := slices.Clone(y[i*dim : (i+1)*dim])
-				index, value := got.Codes.Row(i)
-				for j, k := range index {
-					code[k] -= float64(value[j])
-					for l := range residual {
-						residual[l] -= float64(value[j]) * scaled[int(k)*dim+l]
-					}
-				}
-				for _, r := range residual {
-					squaredError += r * r
-				}
-				for k, off := range code {
-					if math.Abs(off) > 1e-4 { // values are about 1, in float32
-						t.Errorf("%s, %s: row %d, atom %d is off by %v", method, name, i, k, off)
-					}
+			scaled := make([]float64, atoms*dim)
+			floats.ScaleTo(scaled, scale, wide)
+			for i, code := range clitest.Matrix(got.Codes) {
+				residual := encodetest.Residual(y[i*dim:][:dim], scaled, code)
+				squaredError += floats.Dot(residual, residual)
+				want := encodetest.Code(encodetest.Widen(unit.Row(i)), wide, o)
+				if off := floats.Distance(code, want, math.Inf(1)); off > 1e-4 { // values are about 1, in float32
+					t.Errorf("%s, %s: row %d is off by %v", method, name, i, off)
 				}
 			}
 			if e := got.Info.Encoding.Error; math.Abs(e-squaredError/40) > 1e-4*squares {
@@ -127,11 +112,8 @@ func TestControls(t *testing.T) {
 		}
 	}
 	for seed := range uint64(20) { // the other words would give nearly equal atoms
-		product, d := 0.0, rowAtoms(centred, 2, seed)
-		for j, v := range d.Atom(0) {
-			product += float64(v) * float64(d.Atom(1)[j])
-		}
-		if product > 0.999 {
+		d := rowAtoms(centred, 2, seed)
+		if floats.Dot(encodetest.Widen(d.Atom(0)), encodetest.Widen(d.Atom(1))) > 0.999 {
 			t.Errorf("seed %d: atoms of rare words", seed)
 		}
 	}

@@ -104,12 +104,11 @@ words:
 	return t, nil
 }
 
+// rowsByWord returns the first row of each word.
 func rowsByWord(words []string) map[string]int {
 	rows := make(map[string]int, len(words))
-	for i, w := range words {
-		if _, ok := rows[w]; !ok {
-			rows[w] = i
-		}
+	for i, w := range slices.Backward(words) {
+		rows[w] = i
 	}
 	return rows
 }
@@ -117,15 +116,6 @@ func rowsByWord(words []string) map[string]int {
 // Codes returns the codes of the test's words, given all codes of the i-th model of [NewTest].
 func (t *Test) Codes(i int, codes *vectors.Sparse) *vectors.Sparse {
 	return interpret.SelectRows(codes, t.rows[i])
-}
-
-// Measure returns the accuracy of the positive poles of codes of the test's words.
-func (t *Test) Measure(ctx context.Context, codes *vectors.Sparse) (*Accuracy, error) {
-	a, err := measure(ctx, codes, t.Reference, t.Seed)
-	if err == nil {
-		a.Reference = t.Name
-	}
-	return a, err
 }
 
 // A Result is the accuracy of a model, of one of its controls, or of dense vectors. Only a model's
@@ -136,10 +126,10 @@ type Result struct {
 	*Accuracy
 }
 
-// Score measures the codes of the i-th model of [NewTest] at both poles, and controls with the same
+// Score measures the codes of the i-th model of [NewTest] at both poles, and the [Controls] with the same
 // number of dimensions, sign and sparsity. The error is [train.ErrIdenticalRows] if all frequent words have
 // the same vector.
-func (t *Test) Score(ctx context.Context, name string, i int, m *model.Model, device encode.Device, controls ...Control) ([]Result, error) {
+func (t *Test) Score(ctx context.Context, name string, i int, m *model.Model, device encode.Device) ([]Result, error) {
 	codes := t.Codes(i, m.Codes)
 	a, err := t.Measure(ctx, codes)
 	if err != nil {
@@ -157,7 +147,7 @@ func (t *Test) Score(ctx context.Context, name string, i int, m *model.Model, de
 	}
 	results := []Result{{Name: name, Accuracy: a}}
 	n := model.Nonzeros(1-float64(codes.Nonzeros())/float64(codes.Rows*codes.Cols), codes.Cols)
-	for _, control := range controls {
+	for _, control := range Controls {
 		c, err := Encode(ctx, t.X, control, codes.Cols, n, m.Info.Training.Recipe.Base().Method, t.Seed, device)
 		if err != nil {
 			return nil, err
@@ -177,14 +167,4 @@ func (t *Test) MeasureDense(ctx context.Context) (*Accuracy, error) {
 		return nil, fmt.Errorf("the nonzeros of %d dense vectors: %w", t.X.Len(), err)
 	}
 	return t.Measure(ctx, interpret.FromDense(t.X))
-}
-
-// ScoreDense returns [Test.MeasureDense] as a result.
-func (t *Test) ScoreDense(ctx context.Context, name string) (Result, error) {
-	a, err := t.MeasureDense(ctx)
-	if err != nil {
-		return Result{}, err
-	}
-	a.Scores = nil
-	return Result{Name: name, Accuracy: a}, nil
 }

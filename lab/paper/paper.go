@@ -58,13 +58,12 @@ var (
 	Groups  = []string{"fish,horse,dog", "chicago,seattle,boston"}
 )
 
-// evalSeed is the seed of evaluation.
 const evalSeed = 1
 
 // ReadTasks reads the paper's tasks from a directory, as [eval.ReadTask] does. WS-353, which chooses
 // λ and K, is the first and must exist. missing names the other tasks without data.
 func ReadTasks(dir string) (tasks []eval.Task, missing []string, err error) {
-	for _, name := range eval.PaperTasks() {
+	for _, name := range eval.TaskNames() {
 		task, err := eval.ReadTask(name, dir)
 		if errors.Is(err, fs.ErrNotExist) && name != eval.TuningTask {
 			missing = append(missing, name)
@@ -121,7 +120,6 @@ func isTrained(m *model.Model) bool {
 	return reflect.DeepEqual(e, want) && math.Round((1-e.Sparsity)*values) == float64(m.Codes.Nonzeros())
 }
 
-// score runs tasks with one representation.
 func (e *Experiments) score(ctx context.Context, r *eval.Representation, tasks []eval.Task) (eval.Row, error) {
 	e.Log("evaluating %s", r.Name)
 	results, err := eval.Run(ctx, r, tasks, evalSeed, nil)

@@ -60,7 +60,6 @@ func TestHeatMapRows(t *testing.T) {
 	}
 }
 
-// experiments returns experiments with small data.
 func experiments(t *testing.T) *Experiments {
 	t.Helper()
 	data, x := evaltest.Write(t)
@@ -136,8 +135,7 @@ func read(t *testing.T, dir string) map[string]string {
 	files := map[string]string{}
 	paths, _ := filepath.Glob(filepath.Join(dir, "*.[a-z]*"))
 	for _, path := range paths {
-		text := testonly.ReadFile(t, path)
-		files[filepath.Base(path)] = string(text)
+		files[filepath.Base(path)] = string(testonly.ReadFile(t, path))
 	}
 	return files
 }
@@ -154,10 +152,7 @@ func TestRefusesModels(t *testing.T) {
 	vectors.X = e.X.Slice(0, 100)
 	words.X, renamed.IDs = &renamed, slices.Clone(e.X.IDs)
 	renamed.IDs[len(renamed.IDs)-1] = "other"
-	read := func(path string) string {
-		content := testonly.ReadFile(t, filepath.Join(e.Dir, path))
-		return string(content)
-	}
+	read := func(path string) string { return string(testonly.ReadFile(t, filepath.Join(e.Dir, path))) }
 	codes, info := "A-k24-lambda0.1/codes.npz", "A-k24-lambda0.1/model.json"
 	stored := read(info)
 	encoding := strings.Index(stored, `"encoding"`)

@@ -157,11 +157,9 @@ func (q *Queries) best(row, n int, among []int, score func(i int) float64) []int
 }
 
 // Measure searches the rows of the index by the codes of a model. [Recalls.Largest] uses at most n weights. encoded holds
-// the codes of new queries; it isn't used if the queries are rows of the index. Measure returns an error if [Check] does.
+// the codes of new queries; it isn't used if the queries are rows of the index. The model must have the rows of the index,
+// see [Check].
 func (q *Queries) Measure(ctx context.Context, m *model.Model, encoded *vectors.Sparse, n int) (r Recalls, err error) {
-	if err := Check(m, q.x); err != nil {
-		return r, err
-	}
 	bytes, _ := interpret.Memory(m.Codes)
 	if err := memory.Check(bytes); err != nil {
 		return r, fmt.Errorf("an index of %d rows: %w", m.Codes.Rows, err)

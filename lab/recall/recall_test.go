@@ -14,6 +14,7 @@ import (
 	"overcomplete/model"
 	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
+	"overcomplete/testonly/encodetest"
 	"overcomplete/vectors"
 )
 
@@ -59,14 +60,6 @@ func cosine(a, b []float64) float64 {
 	return 0
 }
 
-func widen(v []float32) []float64 {
-	w := make([]float64, len(v))
-	for i := range v {
-		w[i] = float64(v[i])
-	}
-	return w
-}
-
 // The oracle multiplies the query by aD, whereas Measure multiplies the query's weights by a. New queries have random
 // vectors and codes.
 func TestMeasureAgainstFullMatrices(t *testing.T) {
@@ -97,38 +90,26 @@ func testMeasure(t *testing.T, queries *vectors.Dense, encoded *vectors.Sparse) 
 	if !isNew && (len(q.Rows) != rows-1 || slices.Contains(q.Rows, 7)) || isNew && len(q.Rows) != queries.Len() {
 		t.Fatalf("%d queries, the row of zeros among them: %v", len(q.Rows), slices.Contains(q.Rows, 7))
 	}
+	testonly.Must(t, Check(m, x))
 	got, err := q.Measure(t.Context(), m, encoded, weights)
 	testonly.Must(t, err)
-	denseCode := func(codes *vectors.Sparse, i int) []float64 {
-		a := make([]float64, atoms)
-		index, value := codes.Row(i)
-		for j, c := range index {
-			a[c] = float64(value[j])
-		}
-		return a
-	}
-	var a, decoded, part [rows][]float64 // codes, μ + aD, aD
+	a, queryCodes := clitest.Matrix(m.Codes), clitest.Matrix(codes)
+	var decoded, part [rows][]float64 // μ + aD, aD
 	all := make([]int, rows)
 	for i := range rows {
 		all[i] = i
-		a[i] = denseCode(m.Codes, i)
 		part[i] = make([]float64, dim)
 		for c, v := range a[i] {
-			for l, d := range m.Dictionary.Atom(c) {
-				part[i][l] += v * float64(d)
-			}
+			floats.AddScaled(part[i], v, encodetest.Widen(m.Dictionary.Atom(c)))
 		}
-		decoded[i] = slices.Clone(part[i])
-		for l, mean := range m.Dictionary.Mean {
-			decoded[i][l] += float64(mean)
-		}
+		decoded[i] = floats.AddTo(make([]float64, dim), part[i], encodetest.Widen(m.Dictionary.Mean))
 	}
 	var want Recalls
 	for n, row := range q.Rows {
 		dense, byCodes, byProducts, byLargest := make([]float64, rows), make([]float64, rows), make([]float64, rows), make([]float64, rows)
-		w := make([]float64, atoms)
+		query, w := encodetest.Widen(from.Row(row)), make([]float64, atoms)
 		for c := range w {
-			w[c] = floats.Dot(widen(from.Row(row)), widen(m.Dictionary.Atom(c)))
+			w[c] = floats.Dot(query, encodetest.Widen(m.Dictionary.Atom(c)))
 		}
 		fewest := slices.Sorted(slices.Values(w))[atoms-weights]
 		self := row
@@ -137,20 +118,16 @@ func testMeasure(t *testing.T, queries *vectors.Dense, encoded *vectors.Sparse) 
 		}
 		var sharing []int
 		for i := range rows {
-			dense[i] = cosine(widen(from.Row(row)), widen(x.Row(i)))
-			byCodes[i] = cosine(denseCode(codes, row), a[i])
+			dense[i] = cosine(query, encodetest.Widen(x.Row(i)))
+			byCodes[i] = cosine(queryCodes[row], a[i])
 			if byCodes[i] > 0 {
 				sharing = append(sharing, i)
 			}
-			var dot, squares float64
-			for l := range dim {
-				dot += float64(from.Row(row)[l]) * part[i][l]
-				squares += decoded[i][l] * decoded[i][l]
-			}
-			byProducts[i] = dot / math.Sqrt(squares)
+			norm := floats.Norm(decoded[i], 2)
+			byProducts[i] = floats.Dot(query, part[i]) / norm
 			for c, v := range a[i] {
 				if w[c] >= max(fewest, 0) {
-					byLargest[i] += w[c] * v / math.Sqrt(squares)
+					byLargest[i] += w[c] * v / norm
 				}
 			}
 		}

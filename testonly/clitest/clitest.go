@@ -29,10 +29,7 @@ const (
 	Interrupted = 130
 )
 
-var (
-	program     string   // the program that runs command lines
-	environment []string // environment of the program
-)
+var program string // path of the program that runs command lines
 
 // asProgram is the environment variable that makes a test binary run as the program.
 const asProgram = "OVERCOMPLETE_TEST_PROGRAM"
@@ -46,7 +43,6 @@ func Main(m *testing.M, main func() int) {
 	if program, err = os.Executable(); err != nil {
 		panic(err)
 	}
-	environment = []string{asProgram + "=1"}
 	os.Exit(m.Run())
 }
 
@@ -87,7 +83,7 @@ func (d Dir) Path(name string) string { return filepath.Join(string(d), name) }
 // Command returns a command that isn't started.
 func (d Dir) Command(args ...string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
-	cmd.Dir, cmd.Env = string(d), append(os.Environ(), environment...)
+	cmd.Dir, cmd.Env = string(d), append(os.Environ(), asProgram+"=1")
 	return cmd
 }
 

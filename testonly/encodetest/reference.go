@@ -5,8 +5,11 @@
 package encodetest
 
 import (
+	"cmp"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 
 	"overcomplete/encode"
 	"overcomplete/internal/backend"
@@ -121,9 +124,7 @@ func Shrink(g, threshold float64, nonnegative bool) float64 {
 func Residual(y, d, a []float64) []float64 {
 	r := slices.Clone(y)
 	for k, x := range a {
-		for j := range r {
-			r[j] -= x * d[k*len(y)+j]
-		}
+		floats.AddScaled(r, -x, d[k*len(y):][:len(y)])
 	}
 	return r
 }
@@ -133,24 +134,16 @@ func Correlations(y, d, a []float64) []float64 {
 	c := make([]float64, len(a))
 	r := Residual(y, d, a)
 	for k := range c {
-		for j, x := range r {
-			c[k] += x * d[k*len(y)+j]
-		}
+		c[k] = floats.Dot(r, d[k*len(y):][:len(y)])
 	}
 	return c
 }
 
 // Objective returns ‖y − aD‖² + λ‖a‖₁ and the duality gap of a, which bounds the distance to the minimum.
 func Objective(y, d, a []float64, lambda float64, nonnegative bool) (objective, gap float64) {
-	var squares, product float64
-	for j, x := range Residual(y, d, a) {
-		squares += x * x
-		product += x * y[j]
-	}
-	objective = squares
-	for _, x := range a {
-		objective += lambda * math.Abs(x)
-	}
+	r := Residual(y, d, a)
+	squares, product := floats.Dot(r, r), floats.Dot(r, y)
+	objective = squares + lambda*floats.Norm(a, 1)
 	// u = t·residual is a feasible point of the dual, 2uDᵀ ≤ λ. Its value is ‖y‖² − ‖y − u‖².
 	var most float64
 	for _, x := range Correlations(y, d, a) {
@@ -179,14 +172,7 @@ func Largest(a []float64, k int) []bool {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		if math.Abs(a[i]) > math.Abs(a[j]) {
-			return -1
-		} else if math.Abs(a[i]) < math.Abs(a[j]) {
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(math.Abs(a[j]), math.Abs(a[i])) })
 	kept := make([]bool, len(a))
 	for _, i := range order[:min(k, len(a))] {
 		kept[i] = a[i] != 0

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"overcomplete/encode"
 	"overcomplete/model"
 	"overcomplete/testonly"
@@ -103,10 +105,8 @@ func againstReference(t *testing.T, tolerance float64, newEncoder New) {
 			if c.o.Nonnegative && slices.Min(got) < 0 {
 				t.Errorf("%s: row %d has a code of %v", what, i, slices.Min(got))
 			}
-			var loss, square float64
-			for j, r := range Residual(y, atoms, got) {
-				loss, square = loss+r*r, square+y[j]*y[j]
-			}
+			r := Residual(y, atoms, got)
+			loss, square := floats.Dot(r, r), floats.Dot(y, y)
 			if !(math.Abs(codes.Loss[i]-loss) <= 1e-5*square) {
 				t.Errorf("%s: loss of row %d is %v, want %v", what, i, codes.Loss[i], loss)
 			}
