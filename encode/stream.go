@@ -330,12 +330,13 @@ type blockSums struct {
 
 // addCodes adds the codes of the block.
 func (s *blockSums) addCodes(codes *vectors.CSR) {
-	s.used = slices.Grow(s.used[:0], codes.Cols)[:codes.Cols]
-	clear(s.used)
+	used, l1 := slices.Grow(s.used[:0], codes.Cols)[:codes.Cols], 0.0
+	clear(used)
 	for n, v := range codes.Value {
-		s.l1 += math.Abs(float64(v))
-		s.used[codes.Index[n]] = true
+		l1 += math.Abs(float64(v)) // in a register, unlike s.l1
+		used[codes.Index[n]] = true
 	}
+	s.used, s.l1 = used, l1
 }
 
 // addBlock adds the sums of the next block.

@@ -229,6 +229,10 @@ func (r *reader) filter(c chunk) (*Dense, error) {
 			return nil, fmt.Errorf("hashes to detect repeated rows, after %d rows: %w", r.kept, err)
 		}
 	}
+	mayBeZero := false // whether a vector may be zero; in a loop of its own, reads of different rows overlap
+	for i := 0; i < len(c.data); i += r.dim {
+		mayBeZero = mayBeZero || c.data[i] == 0
+	}
 	block := &Dense{IDs: make([]string, 0, len(c.rows)+c.valid), Dim: r.dim, Data: c.data[:0]}
 	if r.texts {
 		block.Texts = newTexts(r.columns)
@@ -253,7 +257,7 @@ func (r *reader) filter(c chunk) (*Dense, error) {
 			return nil, err
 		}
 		r.found++
-		keep, err := r.check(row, id, text, vector)
+		keep, err := r.check(row, id, text, mayBeZero && isZero(vector))
 		if err != nil {
 			if err := r.reject(row, id, err); err != nil {
 				return nil, err
@@ -317,8 +321,12 @@ func (r *reader) name(row *tabular.Row) (word, text string, err error) {
 	return word, name, nil
 }
 
+func isZero(vector []float32) bool {
+	return !slices.ContainsFunc(vector, func(x float32) bool { return x != 0 })
+}
+
 // check reports whether a row is kept, or returns the reason why it is malformed.
-func (r *reader) check(row *tabular.Row, word, text string, vector []float32) (keep bool, err error) {
+func (r *reader) check(row *tabular.Row, word, text string, zero bool) (keep bool, err error) {
 	if err := cmp.Or(row.Err, r.checkName(row, word, text)); err != nil {
 		return false, err
 	}
@@ -329,7 +337,7 @@ func (r *reader) check(row *tabular.Row, word, text string, vector []float32) (k
 		r.duplicate.add(quote(word))
 		return false, nil
 	}
-	if !slices.ContainsFunc(vector, func(x float32) bool { return x != 0 }) {
+	if zero {
 		if r.options.Nonzero || !r.options.Distinct && !r.texts {
 			return false, errZero
 		}

@@ -23,6 +23,14 @@ type content struct {
 	stored *storedFile
 }
 
+// unbuffered returns the content without the copy in the buffer of c, which must not be read afterwards.
+func (c *content) unbuffered() io.Reader {
+	if c.size < 0 { // compressed or a pipe
+		return c
+	}
+	return io.MultiReader(io.LimitReader(c, int64(c.Buffered())), c.stored)
+}
+
 // Length implements [tabular.Content].
 func (c *content) Length() int64 { return c.size }
 
@@ -77,7 +85,7 @@ func (r *reader) openTable(ctx context.Context, h heading, c *content) (iter.Seq
 	var blocks tabular.Blocks
 	var err error
 	if r.lines = h.record != nil; r.lines {
-		l, blocks, err = r.openRecords(ctx, h, r.Path, c, r.tableOptions(), textChunk, r.ended)
+		l, blocks, err = r.openRecords(ctx, h, r.Path, c.unbuffered(), r.tableOptions(), textChunk, r.ended)
 	} else {
 		l, blocks, err = h.table.Open(c, r.tableOptions())
 		blocks = r.readAhead(ctx, blocks)

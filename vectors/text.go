@@ -14,7 +14,7 @@ import (
 func (r *reader) readText(ctx context.Context, h heading, c *content) (iter.Seq2[chunk, error], error) {
 	r.lines, r.position = true, h.lines
 	dim, bare, skipBad := r.dim, h.format == formatBare, r.options.SkipBad
-	return parsePieces(ctx, &splitter{file: c, size: textChunk, cut: cutLines}, r.ended, func(lines []byte) chunk {
+	return parsePieces(ctx, &splitter{file: c.unbuffered(), size: textChunk, cut: cutLines}, r.ended, func(lines []byte) chunk {
 		return parseRows(lines, dim, bare, skipBad)
 	}), nil
 }

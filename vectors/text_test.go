@@ -29,7 +29,7 @@ func TestReadTextErrorOrder(t *testing.T) {
 	} {
 		r := &reader{dim: 1, file: file{declared: -1}}
 		file := bufio.NewReader(io.MultiReader(strings.NewReader(text), iotest.ErrReader(broken)))
-		_, err := r.collect(must(r.readText(t.Context(), heading{}, &content{Reader: file})))
+		_, err := r.collect(must(r.readText(t.Context(), heading{}, &content{Reader: file, size: -1})))
 		if err == nil || !strings.HasSuffix(err.Error(), message) {
 			t.Errorf("error is %v, want %s", err, message)
 		}

@@ -21,11 +21,7 @@ func (r *reader) readBinary(ctx context.Context, h heading, file *content) (iter
 		for left := declared; left > 0; {
 			c, err := readBinaryRows(file.Reader, min(rowsPerBlock(dim), left), dim)
 			left -= c.span
-			job := func() (chunk, error) {
-				c.check(dim)
-				return c, nil
-			}
-			if !yield(job, nil) || err == io.EOF {
+			if !yield(func() (chunk, error) { return c, nil }, nil) || err == io.EOF {
 				return
 			}
 			if err != nil {
@@ -42,24 +38,27 @@ func (r *reader) readBinary(ctx context.Context, h heading, file *content) (iter
 	}, r.ended), nil
 }
 
-// readBinaryRows reads n rows. If file has fewer, it returns them with io.EOF. It doesn't check numbers.
+// readBinaryRows reads n rows. If file has fewer, it returns them with io.EOF.
 func readBinaryRows(file *bufio.Reader, n, dim int) (c chunk, err error) {
-	data, raw := memory.Numbers(n*dim), make([]byte, 4*dim)
-	c.rows = make([]tabular.Row, 0, n)
+	c.data, c.rows = memory.Numbers(n * dim)[:0], make([]tabular.Row, 0, n)
 	for c.span < n {
 		word, err := readBinaryID(file)
 		if err != nil {
 			return c, err
 		}
-		if _, err := io.ReadFull(file, raw); err == io.ErrUnexpectedEOF {
+		end := len(c.data) + dim
+		vector := c.data[len(c.data):end]
+		if err := float32s.Read(file, vector); err == io.ErrUnexpectedEOF {
 			return c, io.EOF
 		} else if err != nil {
 			return c, err
 		}
-		float32s.Decode(data[c.span*dim:(c.span+1)*dim], raw)
-		c.rows = append(c.rows, tabular.Row{Number: c.span, Name: word})
+		row := tabular.Row{Number: c.span, Name: word, Err: checkVector(vector)}
+		if row.Err == nil {
+			c.data = c.data[:end]
+		}
+		c.rows = append(c.rows, row)
 		c.span++
-		c.data = data[:c.span*dim]
 	}
 	return c, nil
 }

@@ -111,7 +111,7 @@ func (s *Searcher) Below(ctx context.Context, x []float32, rows []int32, limit f
 	reached := make([]bool, len(rows))
 	dim := s.rows.Width
 	err := s.products(ctx, len(rows), func(i int) []float32 { return x[int(rows[i])*dim:][:dim] }, func(i, _ int, sums []float32) {
-		reached[i] = reached[i] || float64(slices.Max(sums)) >= limit
+		reached[i] = reached[i] || slices.ContainsFunc(sums, func(p float32) bool { return float64(p) >= limit })
 	})
 	below := rows[:0]
 	for i, row := range rows {

@@ -8,6 +8,7 @@ package float32s
 
 import (
 	"encoding/binary"
+	"io"
 	"math"
 	"slices"
 	"unsafe"
@@ -28,6 +29,18 @@ func Decode(x []float32, b []byte) {
 	for i := range x {
 		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
 	}
+}
+
+// Read sets x to the next little-endian numbers of r. It returns the errors of [io.ReadFull].
+func Read(r io.Reader, x []float32) error {
+	b := memory(x)
+	if _, err := io.ReadFull(r, b); err != nil {
+		return err
+	}
+	if !littleEndian {
+		Decode(x, b)
+	}
+	return nil
 }
 
 // Squares returns ‖x‖², summed in float64. Four sums hide the latency of additions.

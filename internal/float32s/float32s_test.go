@@ -1,6 +1,7 @@
 package float32s
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
@@ -42,11 +43,12 @@ func TestDecode(t *testing.T) {
 	testonly.Must(t, err)
 	defer func(was bool) { littleEndian = was }(littleEndian)
 	for _, littleEndian = range []bool{littleEndian, false} {
-		x := make([]float32, len(want))
+		x, y := make([]float32, len(want)), make([]float32, len(want))
 		Decode(x, b)
+		testonly.Must(t, Read(bytes.NewReader(b), y))
 		for i := range x {
-			if got := math.Float32bits(x[i]); got != want[i] {
-				t.Fatalf("number %d is %#x, want %#x", i, got, want[i])
+			if got, read := math.Float32bits(x[i]), math.Float32bits(y[i]); got != want[i] || read != want[i] {
+				t.Fatalf("number %d is %#x by Decode and %#x by Read, want %#x", i, got, read, want[i])
 			}
 		}
 	}
