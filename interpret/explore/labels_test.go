@@ -173,6 +173,7 @@ func TestLabelsCanNotBeChangedFromElsewhere(t *testing.T) {
 		{label, 403, "Host: other.example"},
 		{label, 403, "From: 192.168.1.2:50000"},
 		{label, 403, "From: "},
+		{`{"dimension": 40, "name": "kings"}`, 400, ""},
 		{`{"topic": 3, "name": "of a model without topics"}`, 400, ""},
 	} {
 		w := post(handler, tt.body, tt.field)

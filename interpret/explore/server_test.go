@@ -143,6 +143,7 @@ func TestRefuses(t *testing.T) {
 		{"/data/model", 200, []string{"Origin: https://127.0.0.1:8420", "Sec-Fetch-Site: same-origin"}}, // behind HTTPS
 		{"/", 403, []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors"}},
 		{"/", 200, []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"}}, // a link
+		{"/data/model", 403, []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"}},
 		{"/data/model", 200, []string{"Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate"}},
 		{"/data/model", 200, []string{"Sec-Fetch-Site: same-origin", "Origin: http://127.0.0.1:8420"}},
 	} {
