@@ -121,9 +121,8 @@ func TestEncodeExactCancelledAmidTile(t *testing.T) {
 	x, d := encodetest.Problem(20, 50, 301)
 	e := newEncoder(t, d, encode.Options{Lambda: 1, Gap: 1e-12}, 1)
 	whole := &cancelledAt{Context: t.Context(), last: math.MaxInt}
-	if _, err := encode.Rows(whole, e, x); err != nil {
-		t.Fatal(err)
-	}
+	_, err := encode.Rows(whole, e, x)
+	testonly.Must(t, err)
 	half := &cancelledAt{Context: t.Context(), last: whole.asked / 2}
 	if _, err := encode.Rows(half, e, x); err != context.Canceled || half.asked > whole.asked*3/4 {
 		t.Errorf("error %v after asking %d times, of %d", err, half.asked, whole.asked)

@@ -8,18 +8,13 @@ import (
 	"overcomplete/vectors"
 )
 
+// LoadState implements [backend.Trainer]. It is SaveState, whose parts f may set.
+func (s *state) LoadState(m checkpoint.Matrix, f func(part []float32) error) error {
+	return s.SaveState(m, f)
+}
+
 // SaveState implements [backend.Trainer].
 func (s *state) SaveState(m checkpoint.Matrix, f func(part []float32) error) error {
-	return s.each(m, f)
-}
-
-// LoadState implements [backend.Trainer].
-func (s *state) LoadState(m checkpoint.Matrix, f func(part []float32) error) error {
-	return s.each(m, f)
-}
-
-// each calls f with the numbers of a matrix, in parts. f may set them.
-func (s *state) each(m checkpoint.Matrix, f func(part []float32) error) error {
 	switch m {
 	case checkpoint.GradientSums:
 		return f(s.sums.S)

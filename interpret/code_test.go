@@ -7,22 +7,14 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"overcomplete/testonly/clitest"
 	"overcomplete/vectors"
 )
 
 func unit(row []float64) []float64 {
-	length := 0.0
-	for _, v := range row {
-		length += v * v
-	}
-	u := make([]float64, len(row))
-	for k, v := range row {
-		if v != 0 {
-			u[k] = v / math.Sqrt(length)
-		}
-	}
-	return u
+	return floats.ScaleTo(make([]float64, len(row)), 1/cmp.Or(floats.Norm(row, 2), 1), row)
 }
 
 // checkParts checks that contributions are in decreasing order, and that they are the nonzeros of want, each once.

@@ -27,9 +27,8 @@ func TestChangeLabels(t *testing.T) {
 		{{2, "topic 2", "", true, false}, {400, "", "a note", true, false}, {29, "gone", "", true, false}},
 		{{29, "", "", true, false}},
 	} {
-		if _, err := ChangeLabels(t.Context(), path, 30, changes, allow); err != nil {
-			t.Fatal(err)
-		}
+		_, err := ChangeLabels(t.Context(), path, 30, changes, allow)
+		testonly.Must(t, err)
 	}
 	want := Labels{{2, "", "not clear", false, false}, {10, "<b>kings</b> & queens", "", false, false}, {29, "日本", "where\u00a0it is", false, true}, {2, "topic 2", "", true, false}, {400, "", "a note", true, false}}
 	if got, err := ReadLabels(path, 30); err != nil || !slices.Equal(got, want) {
@@ -107,11 +106,10 @@ func TestChangeLabelsAtOnce(t *testing.T) {
 func TestProposals(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "labels.json")
 	for _, change := range []Label{{ID: 1, Name: "own", Topic: true}, {ID: 2, Name: "old", Topic: true, Proposed: true}} {
-		if _, err := ChangeLabels(t.Context(), path, 5, []Label{change}, func() error { return nil }); err != nil {
-			t.Fatal(err)
-		}
+		_, err := ChangeLabels(t.Context(), path, 5, []Label{change}, allow)
+		testonly.Must(t, err)
 	}
-	labels, err := ChangeLabels(t.Context(), path, 5, []Label{{ID: 1, Name: "new", Topic: true, Proposed: true}, {ID: 2, Name: "new", Topic: true, Proposed: true}}, func() error { return nil })
+	labels, err := ChangeLabels(t.Context(), path, 5, []Label{{ID: 1, Name: "new", Topic: true, Proposed: true}, {ID: 2, Name: "new", Topic: true, Proposed: true}}, allow)
 	if err != nil || len(labels) != 2 || labels[0].Name != "own" || labels[1].Name != "new" {
 		t.Errorf("%+v, %v", labels, err)
 	}

@@ -76,13 +76,10 @@ func normalized(atoms []float32, dim int) blas32.General {
 // It returns the row of each column, or −1.
 func assignColumns(ctx context.Context, cosines blas32.General) (rowOf []int, err error) {
 	n, m := cosines.Rows, cosines.Cols
-	rowOf = make([]int, m+1)     // column m is the start of each path
-	previous := make([]int, m+1) // column before each column on its path
+	rowOf = slices.Repeat([]int{-1}, m+1) // column m is the start of each path
+	previous := make([]int, m+1)          // column before each column on its path
 	u, v := make([]float64, n), make([]float64, m+1)
 	distance, done := make([]float64, m), make([]bool, m+1)
-	for j := range rowOf {
-		rowOf[j] = -1
-	}
 	for i := range n {
 		if err := ctx.Err(); err != nil {
 			return nil, err

@@ -10,9 +10,9 @@ import (
 
 	"gorgonia.org/cu"
 
-	"overcomplete/internal/backend"
 	"overcomplete/model"
 	"overcomplete/testonly"
+	"overcomplete/testonly/backendtest"
 )
 
 // From the second epoch on, one graph runs all dictionary steps except the last step, which has fewer words. The bits
@@ -31,13 +31,13 @@ func TestGraph(t *testing.T) {
 			if emulated {
 				setting(t, "EMULATED_SCHEDULE", schedule)
 			}
-			train := func(graphs bool) (r result, b *trainer) {
+			train := func(graphs bool) (r backendtest.Result, b *trainer) {
 				b = open(t, p, precision, 0)
 				t.Cleanup(func() { b.Close() })
 				if !graphs {
 					captureNone(b, p.Batch())
 				}
-				return trained(t, b, p, epochs), b
+				return backendtest.Trained(t, b, p.Batch(), 0, epochs), b
 			}
 			want, plain := train(false)
 			got, b := train(true)
@@ -89,16 +89,9 @@ func TestGraphBatches(t *testing.T) {
 		defer b.Close()
 		defer plain.Close()
 		for i, batch := range []int{13, 13, 13, 10, 10, 13, 10, 12, 13, 13} {
-			epoch := func(b *trainer) (backend.Sums, result) {
-				sums, err := b.Epoch(t.Context(), i+1, batch)
-				testonly.Must(t, err)
-				sums.DictionarySeconds, sums.CodeSeconds = 0, 0
-				return sums, learned(t, b)
-			}
-			sums, got := epoch(b)
+			got := backendtest.Trained(t, b, batch, i, i+1)
 			captureNone(plain, batch)
-			wantSums, want := epoch(plain)
-			if !reflect.DeepEqual(sums, wantSums) || !reflect.DeepEqual(got, want) {
+			if want := backendtest.Trained(t, plain, batch, i, i+1); !reflect.DeepEqual(got, want) {
 				t.Fatalf("%s, epoch %d: other bits than launch by launch", precision, i+1)
 			}
 		}

@@ -272,15 +272,62 @@ func (b *trainer) Codes() (*vectors.CSR, error) {
 		Rows: b.rows, Cols: b.atoms,
 		Ptr: make([]int64, 1, b.rows+1), Index: make([]int32, 0, b.nonzeros), Value: make([]float32, 0, b.nonzeros),
 	}
-	p := codePacker{
-		gpu: g, widths: b.widths, precision: b.precision, scale: b.scales.codes,
-		nonzeros: b.rowNumber(0), l1: b.rowNumber(1), used: b.used, starts: alloc[int64](g, min(b.codeBatch, b.rows)),
-	}
+	p := packedCodes{starts: alloc[int64](g, min(b.codeBatch, b.rows))}
 	for lo := 0; lo < b.rows; lo += b.codeBatch {
-		p.append(all, b.stateAt(lo).codes, min(b.codeBatch, b.rows-lo))
+		b.appendCodes(all, &p, pointer[byte](b.stateAt(lo).codes), min(b.codeBatch, b.rows-lo))
 	}
 	free(g, p.index)
 	free(g, p.value)
 	free(g, p.starts)
 	return all, g.err
+}
+
+// packedCodes is device memory for compressed rows of codes.
+type packedCodes struct {
+	starts   pointer[int64] // per row: index of its first nonzero
+	capacity int            // length of index and value, which grow
+	index    pointer[int32]
+	value    pointer[float32]
+}
+
+// appendCodes packs the codes of the given number of rows and appends them to all. It waits for the copies.
+func (b *trainer) appendCodes(all *vectors.CSR, p *packedCodes, codes pointer[byte], rows int) {
+	g, shape := b.gpu, b.shape(rows)
+	nonzeros := make([]float64, rows)
+	g.queue(finishCodes{
+		codes: codes, nonzeros: b.rowNumber(0), l1: b.rowNumber(1), used: b.used, scale: b.scales.codes, shape: shape,
+	}.launch(b.precision), g.compute)
+	toHost(g, nonzeros, b.rowNumber(0), g.compute)
+	g.synchronize(g.compute)
+	if g.err != nil {
+		return
+	}
+	starts, count := make([]int64, rows), 0
+	for i, n := range nonzeros {
+		starts[i] = int64(count)
+		count += int(n)
+		all.Ptr = append(all.Ptr, all.Ptr[len(all.Ptr)-1]+int64(n))
+	}
+	if count > p.capacity {
+		free(g, p.index)
+		free(g, p.value)
+		p.capacity, p.index, p.value = count, alloc[int32](g, count), alloc[float32](g, count)
+	}
+	toDevice(g, p.starts, starts, g.compute)
+	g.queue(packCodes{
+		codes: codes, starts: p.starts, index: p.index, value: p.value, scale: b.scales.codes, shape: shape,
+	}.launch(b.precision), g.compute)
+	n := len(all.Index)
+	all.Index = append(all.Index, make([]int32, count)...)
+	all.Value = append(all.Value, make([]float32, count)...)
+	toHost(g, all.Index[n:], p.index, g.compute)
+	toHost(g, all.Value[n:], p.value, g.compute)
+	g.synchronize(g.compute)
+}
+
+// markUsed sets used[k] for each atom k that finishCodes or polish found in use.
+func markUsed(used []bool, found []int32) {
+	for k, u := range found {
+		used[k] = used[k] || u != 0
+	}
 }

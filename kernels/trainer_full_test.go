@@ -9,6 +9,7 @@ import (
 	gonum "gonum.org/v1/gonum/floats"
 
 	"overcomplete/internal/backend"
+	"overcomplete/testonly/backendtest"
 	"overcomplete/testonly/encodetest"
 	"overcomplete/train"
 )
@@ -25,18 +26,7 @@ func TestNorms(t *testing.T) {
 		p := sample(rows)
 		change(p.X)
 		p.Hyperparameters.Lambda *= math.Sqrt(gonum.Dot(encodetest.Widen(p.X), encodetest.Widen(p.X))/rows) / 3
-		measured := func(s backend.Sums) (objective, sparsity float64) {
-			return s.Loss + p.Hyperparameters.Lambda*s.L1, 1 - float64(s.Nonzeros)/float64(rows*p.Hyperparameters.Atoms)
-		}
-		want, wantSparsity := measured(trainedNew(t, p, fp32, 0, epochs).sums)
-		got, sparsity := measured(trainedNew(t, p, fp16, 0, epochs).sums)
-		t.Logf("norm %s: objective %.5g (fp32 %.5g), sparsity %.4f (%.4f)", name, got, want, sparsity, wantSparsity)
-		if d := got/want - 1; !(d < 0.005 && d > -0.005) {
-			t.Errorf("norm %s: objective %v, want %v", name, got, want)
-		}
-		if d := sparsity - wantSparsity; !(d < 0.001 && d > -0.001) {
-			t.Errorf("norm %s: sparsity %v, want %v", name, sparsity, wantSparsity)
-		}
+		expectSums(t, "norm "+name, p, trainedSums(t, p, fp16, epochs), trainedSums(t, p, fp32, epochs))
 	}
 }
 
@@ -58,7 +48,7 @@ func TestManySteps(t *testing.T) {
 	b := open(t, p, tf32, 0)
 	defer b.Close()
 	b.gpu.cache = launchCache{key: 1, times: 1} // as if it were the second epoch
-	if sums := trained(t, b, p, 1).sums; sums.Steps != rows || b.gpu.cache.graph != nil {
+	if sums := backendtest.Trained(t, b, p.Batch(), 0, 1).Sums; sums.Steps != rows || b.gpu.cache.graph != nil {
 		t.Errorf("%d steps, in a graph", sums.Steps)
 	}
 }

@@ -33,7 +33,6 @@ import (
 	"overcomplete/testonly/backendtest"
 	"overcomplete/testonly/encodetest"
 	"overcomplete/train"
-	"overcomplete/vectors"
 )
 
 // setting changes the emulated driver's next context.
@@ -140,46 +139,31 @@ func open(t *testing.T, p backend.Problem, precision Precision, codeBatch int) *
 	return b
 }
 
-// result holds all results of a training.
-type result struct {
-	sums       backend.Sums // of the last epoch, without times
-	dictionary []float32
-	codes      *vectors.CSR
-}
-
-func learned(t *testing.T, b backend.Trainer) (r result) {
+// trainedSums returns the metrics of a training.
+func trainedSums(t *testing.T, p backend.Problem, precision Precision, epochs int) backend.Sums {
 	t.Helper()
-	var err error
-	if r.dictionary, err = b.Dictionary(); err != nil {
-		t.Fatal(err)
-	}
-	if r.codes, err = b.Codes(); err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-// trained trains for some epochs.
-func trained(t *testing.T, b backend.Trainer, p backend.Problem, epochs int) result {
-	t.Helper()
-	var sums backend.Sums
-	for epoch := 1; epoch <= epochs; epoch++ {
-		var err error
-		if sums, err = b.Epoch(t.Context(), epoch, p.Batch()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r := learned(t, b)
-	r.sums = sums
-	r.sums.DictionarySeconds, r.sums.CodeSeconds = 0, 0
-	return r
-}
-
-func trainedNew(t *testing.T, p backend.Problem, precision Precision, codeBatch, epochs int) result {
-	t.Helper()
-	b := open(t, p, precision, codeBatch)
+	b := open(t, p, precision, 0)
 	defer b.Close()
-	return trained(t, b, p, epochs)
+	return backendtest.Trained(t, b, p.Batch(), 0, epochs).Sums
+}
+
+// expectSums compares the metrics of a training within the tolerance between devices: 0.5 % of the objective and 0.1
+// points of sparsity. It returns the expected sparsity.
+func expectSums(t *testing.T, name string, p backend.Problem, got, want backend.Sums) float64 {
+	t.Helper()
+	measured := func(s backend.Sums) (objective, sparsity float64) {
+		return s.Loss + p.Hyperparameters.Lambda*s.L1, 1 - float64(s.Nonzeros)/float64(p.Len()*p.Hyperparameters.Atoms)
+	}
+	objective, sparsity := measured(got)
+	wantObjective, wantSparsity := measured(want)
+	t.Logf("%s: objective %.5g (want %.5g), sparsity %.4f (%.4f)", name, objective, wantObjective, sparsity, wantSparsity)
+	if d := objective/wantObjective - 1; !(d < 0.005 && d > -0.005) {
+		t.Errorf("%s: objective %v, want %v", name, objective, wantObjective)
+	}
+	if d := sparsity - wantSparsity; !(d < 0.001 && d > -0.001) {
+		t.Errorf("%s: sparsity %v, want %v", name, sparsity, wantSparsity)
+	}
+	return wantSparsity
 }
 
 // Factors have 11 bits, so results differ in the third digit. With halves, squares have 8 bits. This changes the steps
@@ -253,29 +237,17 @@ func TestPrecision(t *testing.T) {
 	}
 }
 
-// A whole training agrees with the tape machine within the tolerance between devices: 0.5 % of the objective and 0.1
-// points of sparsity.
+// A whole training agrees with the tape machine.
 func TestTraining(t *testing.T) {
-	const rows, epochs = 200, 8
+	const epochs = 8
 	for _, method := range []model.Method{model.Signed, model.Nonnegative} {
-		p := sample(rows)
+		p := sample(200)
 		p.Hyperparameters.Method = method
-		// The objective and the sparsity.
-		measured := func(s backend.Sums) (objective, sparsity float64) {
-			return s.Loss + p.Hyperparameters.Lambda*s.L1, 1 - float64(s.Nonzeros)/float64(rows*p.Hyperparameters.Atoms)
-		}
-		want, wantSparsity := measured(trained(t, backendtest.NewOracle(p), p, epochs).sums)
+		want := backendtest.Trained(t, backendtest.NewOracle(p), p.Batch(), 0, epochs).Sums
 		for _, precision := range sampled(tf32, fp32, fp16) {
-			got, sparsity := measured(trainedNew(t, p, precision, 0, epochs).sums)
-			t.Logf("%s %s: objective %.5f (tape %.5f), sparsity %.4f (%.4f)", precision, method, got, want, sparsity, wantSparsity)
-			if d := got/want - 1; !(d < 0.005 && d > -0.005) {
-				t.Errorf("%s: objective %v, want %v", precision, got, want)
-			}
-			if d := sparsity - wantSparsity; !(d < 0.001 && d > -0.001) {
-				t.Errorf("%s: sparsity %v, want %v", precision, sparsity, wantSparsity)
-			}
-			if wantSparsity < 0.3 || wantSparsity > 0.98 {
-				t.Errorf("sparsity %v makes a poor test", wantSparsity)
+			sparsity := expectSums(t, fmt.Sprint(precision, " ", method), p, trainedSums(t, p, precision, epochs), want)
+			if sparsity < 0.3 || sparsity > 0.98 {
+				t.Errorf("sparsity %v makes a poor test", sparsity)
 			}
 		}
 	}
@@ -294,9 +266,8 @@ func resumed(t *testing.T, precision Precision) {
 	two := func(b *trainer, first int) {
 		t.Helper()
 		for epoch := range 2 {
-			if _, err := b.Epoch(t.Context(), first+epoch, p.Batch()); err != nil {
-				t.Fatal(err)
-			}
+			_, err := b.Epoch(t.Context(), first+epoch, p.Batch())
+			testonly.Must(t, err)
 		}
 		if b.gpu.cache.graph == nil {
 			t.Error("no graph")
@@ -306,7 +277,7 @@ func resumed(t *testing.T, precision Precision) {
 	two(b, 1)
 	restore := saved(t, b)
 	two(b, 3)
-	want := learned(t, b)
+	want := backendtest.Learned(t, b)
 	for _, another := range []bool{false, true} {
 		if another {
 			b.Close()
@@ -314,7 +285,7 @@ func resumed(t *testing.T, precision Precision) {
 		}
 		restore(b)
 		two(b, 3)
-		if !reflect.DeepEqual(learned(t, b), want) {
+		if !reflect.DeepEqual(backendtest.Learned(t, b), want) {
 			t.Error("resumed, the training has other bits")
 		}
 	}
@@ -324,23 +295,15 @@ func resumed(t *testing.T, precision Precision) {
 // saved returns a function that restores the current state of b in a trainer.
 func saved(t *testing.T, b *trainer) (restore func(b *trainer)) {
 	t.Helper()
-	saved, state := learned(t, b), make(map[checkpoint.Matrix][]float32)
-	matrices := []checkpoint.Matrix{checkpoint.SquaredGradients, checkpoint.GradientSums, checkpoint.SquareSums}
-	for _, m := range matrices {
-		testonly.Must(t, b.SaveState(m, func(part []float32) error {
-			state[m] = append(state[m], part...)
-			return nil
-		}))
+	saved, state := backendtest.Learned(t, b), make(map[checkpoint.Matrix][]float32)
+	for _, m := range []checkpoint.Matrix{checkpoint.SquaredGradients, checkpoint.GradientSums, checkpoint.SquareSums} {
+		state[m] = backendtest.Saved(t, b, m)
 	}
 	return func(b *trainer) {
 		t.Helper()
-		testonly.Must(t, b.Restore(saved.dictionary, saved.codes))
-		for _, m := range matrices {
-			left := state[m]
-			testonly.Must(t, b.LoadState(m, func(part []float32) error {
-				left = left[copy(part, left):]
-				return nil
-			}))
+		testonly.Must(t, b.Restore(saved.Dictionary, saved.Codes))
+		for m, values := range state {
+			backendtest.Load(t, b, m, values)
 		}
 	}
 }
@@ -360,17 +323,15 @@ func TestStateExchanged(t *testing.T) {
 			defer b.Close()
 			trainers[i] = b
 		}
-		if _, err := trainers[0].Epoch(t.Context(), 1, p.Batch()); err != nil {
-			t.Fatal(err)
-		}
+		_, err := trainers[0].Epoch(t.Context(), 1, p.Batch())
+		testonly.Must(t, err)
 		for _, m := range []checkpoint.Matrix{checkpoint.GradientSums, checkpoint.SquareSums} {
 			var all [3][]float32
 			for i, b := range trainers {
 				if i > 0 {
-					rest := all[i-1]
-					testonly.Must(t, b.LoadState(m, func(part []float32) error { rest = rest[copy(part, rest):]; return nil }))
+					backendtest.Load(t, b, m, all[i-1])
 				}
-				testonly.Must(t, b.SaveState(m, func(part []float32) error { all[i] = append(all[i], part...); return nil }))
+				all[i] = backendtest.Saved(t, b, m)
 			}
 			if !slices.Equal(all[0], all[1]) || !slices.Equal(all[1], all[2]) || slices.Max(all[0]) == 0 {
 				t.Errorf("%s: %s changes on its way to the GPU or back", precision, m)
@@ -678,16 +639,9 @@ func TestHalvesOfUnequalNorms(t *testing.T) {
 		for i := len(p.X) - p.Dim; i < len(p.X); i++ {
 			p.X[i] *= 1e5
 		}
-		b, err := newTrainer(Device{Precision: precision}, p, 0)
-		testonly.Must(t, err)
+		b := open(t, p, precision, 0)
 		defer b.Close()
-		for epoch := 1; epoch <= 4; epoch++ {
-			_, err := b.Epoch(t.Context(), epoch, p.Batch())
-			testonly.Must(t, err)
-		}
-		d, err := b.Dictionary()
-		testonly.Must(t, err)
-		norm[precision] = math.Sqrt(float32s.Squares(d))
+		norm[precision] = math.Sqrt(float32s.Squares(backendtest.Trained(t, b, p.Batch(), 0, 4).Dictionary))
 	}
 	if got, want := norm[fp16], norm[fp32]; !(math.Abs(got-want) <= 0.01*want) {
 		t.Errorf("the norm of the dictionary is %v, with float32 %v", got, want)

@@ -160,15 +160,11 @@ func TestSmooth(t *testing.T) {
 	for i := range n {
 		row := x[i*dim:][:dim]
 		row[i%2] = 1
-		norm := 0.0
 		for l := range row {
 			row[l] += float32(rng.NormFloat64()) / 10
-			norm += float64(row[l]) * float64(row[l])
-		}
-		for l := range row {
-			row[l] /= float32(math.Sqrt(norm))
 		}
 	}
+	Normalize(x, dim)
 	noise := func() (within, between float64) {
 		for i := 2; i < n; i++ {
 			for l, v := range x[i*dim:][:dim] {

@@ -14,9 +14,8 @@ import (
 func TestTotal(t *testing.T) {
 	info := testonly.ReadFile(t, "/proc/meminfo")
 	var machine uint64
-	if _, err := fmt.Sscanf(string(info), "MemTotal: %d kB", &machine); err != nil {
-		t.Fatal(err)
-	}
+	_, err := fmt.Sscanf(string(info), "MemTotal: %d kB", &machine)
+	testonly.Must(t, err)
 	want := min(machine<<10, groupLimit("/"), ownLimit())
 	if got, ok := Total(); !ok || got != want {
 		t.Errorf("%d bytes, known: %v; want %d", got, ok, want)

@@ -1,9 +1,7 @@
 package explore
 
 import (
-	"bytes"
 	"fmt"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,30 +26,20 @@ func TestBrowserAccessibility(t *testing.T) {
 	m := testModel()
 	m.Codes.IDs[2] = strings.Repeat("long", 40)
 	x := newExplorer(t, m, strings.Repeat("name", 30))
-	server := httptest.NewServer(x.Handler(""))
-	t.Cleanup(server.Close)
 	texts := newWith(t, testTopics(), "texts", Options{Labels: filepath.Join(t.TempDir(), "labels.json")})
-	ofTexts := httptest.NewServer(texts.Handler(""))
-	t.Cleanup(ofTexts.Close)
-	export := func(x *Explorer, words ...string) string {
-		var page bytes.Buffer
-		testonly.Must(t, x.WritePage(&page, words, nil))
-		exported := filepath.Join(t.TempDir(), "page.html")
-		testonly.Must(t, os.WriteFile(exported, page.Bytes(), 0o666))
-		return "file://" + exported
-	}
 	everywhere := []string{"#/", "#/word/bank", "#/dimension/3", "#/compare/bank/river/" + m.Codes.IDs[2], "#/word/" + m.Codes.IDs[2], "#/query/bank%20%2B%20river", "#/map/3"}
 	if testonly.Full {
 		everywhere = append(everywhere, "#/dimensions", "#/rows", "#/word/"+m.Codes.IDs[50], "#/dimension/39", "#/query/the%20river%20bank%20has%20money", "#/map", "#/map/word/bank", "#/rows/bank", "#/word/bnak")
 	}
 	for _, site := range []struct {
-		name, url string
+		name      string
+		open      func(b *browser) (url string)
 		addresses []string
 	}{
-		{"server", server.URL + "/", everywhere},
-		{"texts", ofTexts.URL + "/", []string{"#/topic/5", "#/word/bank", "#/query/common%20subjecta", "#/topic/2", "#/unusual", "#/dimension/3", "#/", "#/rows"}},
-		{"file", export(x, "bank", "river"), []string{"#/", "#/word/bank", "#/map"}},
-		{"file of topics", export(texts), []string{"#/", "#/topic/5", "#/unusual", "#/rows"}},
+		{"server", func(b *browser) string { return b.serve(x) + "/" }, everywhere},
+		{"texts", func(b *browser) string { return b.serve(texts) + "/" }, []string{"#/topic/5", "#/word/bank", "#/query/common%20subjecta", "#/topic/2", "#/unusual", "#/dimension/3", "#/", "#/rows"}},
+		{"file", func(b *browser) string { return b.export(x, []string{"bank", "river"}, nil) }, []string{"#/", "#/word/bank", "#/map"}},
+		{"file of topics", func(b *browser) string { return b.export(texts, nil, nil) }, []string{"#/", "#/topic/5", "#/unusual", "#/rows"}},
 	} {
 		for _, theme := range []string{"light", "dark"} {
 			for _, width := range []int64{1280, 390} {
@@ -62,10 +50,9 @@ func TestBrowserAccessibility(t *testing.T) {
 				t.Run(fmt.Sprintf("%s, %s, %d pixels wide", site.name, theme, width), func(t *testing.T) {
 					b := openBrowser(t)
 					scheme := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}
-					if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: scheme}); err != nil {
-						t.Fatal(err)
-					}
-					b.do(chromedp.EmulateViewport(width, 844), chromedp.Navigate(site.url))
+					_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: scheme})
+					testonly.Must(t, err)
+					b.do(chromedp.EmulateViewport(width, 844), chromedp.Navigate(site.open(b)))
 					b.wait(`document.querySelector("h1")`)
 					evaluate[chromedp.Void](b, "%s; 0", axe)
 					for _, address := range site.addresses {

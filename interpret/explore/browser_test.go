@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+	"gonum.org/v1/gonum/floats"
 
 	"overcomplete/interpret"
 	"overcomplete/testonly"
@@ -173,9 +174,8 @@ func TestBrowser(t *testing.T) {
 	// Search, with completion.
 	// One event, so that a page that handles the key can prevent the default.
 	key := input.DispatchKeyEventParams{Type: kb.KeyDown, Key: "/", Text: "/"}
-	if _, err := chromedp.Call(b.ctx, input.DispatchKeyEvent, key); err != nil {
-		t.Fatal(err)
-	}
+	_, err := chromedp.Call(b.ctx, input.DispatchKeyEvent, key)
+	testonly.Must(t, err)
 	b.do(chromedp.KeyEvent("ba"))
 	b.wait(`[...document.querySelectorAll("[role=option]")].map((o) => o.textContent).join().startsWith("bank,Bank")`)
 	b.do(chromedp.KeyEvent(kb.ArrowDown))
@@ -382,12 +382,9 @@ func TestBrowserShowsNumbers(t *testing.T) {
 
 	// A comparison: the parts of every list add up to the number above it.
 	for _, words := range [][]string{{"bank", "river"}, {"bank", "river", "money"}, {"shore", "money", "bank", "river"}} {
-		rows := make([]int, len(words))
-		for i, w := range words {
-			rows[i], _ = x.index.Row(w)
-		}
 		var codes []interpret.Code
-		for _, row := range rows {
+		for _, w := range words {
+			row, _ := x.index.Row(w)
 			codes = append(codes, x.index.Code(row))
 		}
 		shared, apart := interpret.Compare(codes...)
@@ -398,10 +395,7 @@ func TestBrowserShowsNumbers(t *testing.T) {
 		evaluate[chromedp.Void](b, `go("compare", ...%s)`, quoteAll(words))
 		b.waitHeading(strings.Join(words, " and "))
 		heads := evaluate[[]float64](b, `[...document.querySelectorAll("main section h2 small")].map((e) => parseFloat(e.textContent.match(/−?[0-9.]+/)[0].replace("−", "-")))`)
-		sum := 0.0
-		for _, v := range heads {
-			sum += v
-		}
+		sum := floats.Sum(heads)
 		if len(heads) != len(words)+1 || math.Abs(heads[0]-cosine) > 0.00501 || math.Abs(sum-1) > 0.00501*float64(len(heads)) {
 			t.Errorf("%q: numbers %v, want %v and 1 − cosine", words, heads, cosine)
 		}

@@ -144,9 +144,9 @@ type texts struct {
 }
 
 // add adds an excerpt of the text of a row, with some of the given words, if rows are texts.
-func (t *texts) add(x *Explorer, row int, words []string, length int) {
+func (t *texts) add(x *Explorer, row int, words []string) {
 	if x.summary.Texts {
-		text, _ := x.index.Excerpt(row, words, length)
+		text, _ := x.index.Excerpt(row, words, listedText)
 		t.set(x, row, text)
 	}
 }
@@ -346,7 +346,7 @@ func (x *Explorer) entries(from []interpret.Entry, t *texts, words []string) []e
 	to := make([]entry, len(from))
 	for i, e := range from {
 		to[i] = entry{x.model.Codes.IDs[e.Row], e.Value}
-		t.add(x, e.Row, words, listedText)
+		t.add(x, e.Row, words)
 	}
 	return to
 }
@@ -388,7 +388,7 @@ func (x *Explorer) word(row int) wordAnswer {
 	}
 	for _, n := range x.index.Nearest(code, nearestWords, row) {
 		a.Nearest = append(a.Nearest, neighbour{x.model.Codes.IDs[n.Row], n.Cosine})
-		a.add(x, n.Row, words, listedText)
+		a.add(x, n.Row, words)
 	}
 	if x.summary.Texts {
 		a.set(x, row, text.Truncate(x.model.Codes.Texts.Text[row], wholeText))

@@ -14,6 +14,7 @@ import (
 
 	"overcomplete/interpret"
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -61,6 +62,18 @@ func testModel() *model.Model {
 		m.Dictionary.Atoms[i] = float32(rng.NormFloat64())
 	}
 	return m
+}
+
+func newExplorer(t testing.TB, m *model.Model, name string) *Explorer {
+	t.Helper()
+	return newWith(t, m, name, Options{})
+}
+
+func newWith(t testing.TB, m *model.Model, name string, o Options) *Explorer {
+	t.Helper()
+	x, err := New(m, name, o)
+	testonly.Must(t, err)
+	return x
 }
 
 func sign(v float64) float64 { return float64(cmp.Compare(v, 0)) }

@@ -399,8 +399,7 @@ func (x *Explorer) neighbours(k int) [][]link {
 func (x *Explorer) columnNorms() []float64 {
 	norms := make([]float64, x.model.Codes.Cols)
 	for k := range norms {
-		values := x.index.Values(k)
-		norms[k] = interpret.Code{Value: values}.Norm()
+		norms[k] = interpret.Code{Value: x.index.Values(k)}.Norm()
 	}
 	return norms
 }

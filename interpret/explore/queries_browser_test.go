@@ -47,12 +47,8 @@ func TestBrowserAsks(t *testing.T) {
 	b.waitHeading("bank − river + money")
 
 	// The parts of each nearest word's cosine add up.
-	var got queryAnswer
-	if a, err := x.answerQuery("bank − river + money", ""); err != nil {
-		t.Fatal(err)
-	} else {
-		got = a.(queryAnswer)
-	}
+	got, err := x.answerQuery("bank − river + money", "")
+	testonly.Must(t, err)
 	rows := b.rows(".nearest")
 	if len(rows) != len(got.Nearest) {
 		t.Fatalf("%d nearest words, want %d", len(rows), len(got.Nearest))
@@ -101,9 +97,8 @@ func TestBrowserWithoutDimension(t *testing.T) {
 	query := fmt.Sprintf("bank - #%d", first)
 	b.do(chromedp.Click(chromedp.CSS(".dims li:first-child .compare")))
 	b.wait(`location.hash === "#/query/" + encodeURIComponent(%s) && document.querySelector("h1").textContent.startsWith("bank without ")`, quote(query))
-	a, err := x.answerQuery(query, "")
+	answer, err := x.answerQuery(query, "")
 	testonly.Must(t, err)
-	answer := a.(queryAnswer)
 	var words []string
 	for _, n := range answer.Nearest {
 		words = append(words, n.Word)
@@ -175,11 +170,11 @@ func TestBrowserSteering(t *testing.T) {
 		steer := fmt.Sprintf("%d:%v,%d:%v", first.Dimension, -0.5*pole[first.Value < 0], other, 0.75*pole[x.summary.Dimensions[other].Negative])
 		answer, err := x.answerQuery("bank", steer)
 		testonly.Must(t, err)
-		n := answer.(queryAnswer).Nearest[0]
+		n := answer.Nearest[0]
 		score := n.Cosine + n.Steered[0].Part + n.Steered[1].Part
 		b.wait(`document.querySelector(".steering + div .excerpts .value")?.textContent === %q && document.querySelector(".steering + div .excerpts .about").textContent.includes(" = %s ")`,
 			strings.ReplaceAll(fmt.Sprintf("%.2f", score), "-", "−"), strings.ReplaceAll(fmt.Sprintf("%.2f", n.Cosine), "-", "−"))
-		if got := evaluate[int](b, `document.querySelectorAll(".steering + div .excerpts li").length`); got != len(answer.(queryAnswer).Nearest) {
+		if got := evaluate[int](b, `document.querySelectorAll(".steering + div .excerpts li").length`); got != len(answer.Nearest) {
 			t.Errorf("%s: %d rows", name, got)
 		}
 		// The address has the sliders. At zero, the list is as before.

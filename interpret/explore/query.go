@@ -76,10 +76,10 @@ type part struct {
 
 // answerQuery answers a query. The nearest words are in decreasing order of their steered scores, see
 // [interpret.Code.Steer].
-func (x *Explorer) answerQuery(query, steer string) (any, error) {
+func (x *Explorer) answerQuery(query, steer string) (a queryAnswer, err error) {
 	steering, err := x.parseSteering(steer)
 	if err != nil {
-		return nil, err
+		return a, err
 	}
 	q, err := x.index.Parse(query, x.currentLabels())
 	embeds := x.options.Embed != nil && q.Kind == interpret.QuerySearch // even if no text contains its words
@@ -87,17 +87,17 @@ func (x *Explorer) answerQuery(query, steer string) (any, error) {
 		err = nil
 	}
 	if unknown, ok := errors.AsType[*interpret.UnknownIDError](err); ok {
-		return nil, x.unknownWord(unknown)
+		return a, x.unknownWord(unknown)
 	} else if err != nil {
-		return nil, badRequest("%v", err)
+		return a, badRequest("%v", err)
 	}
-	a := queryAnswer{Kind: q.Kind, Dimension: q.Dimension, Without: q.Without, Total: q.Total, Matched: q.Matched,
+	a = queryAnswer{Kind: q.Kind, Dimension: q.Dimension, Without: q.Without, Total: q.Total, Matched: q.Matched,
 		Words: []string{}, Weights: []float64{}, Unknown: append([]string{}, q.Unknown...)}
 	var own []int
 	for _, t := range q.Terms {
 		a.Words, a.Weights = append(a.Words, x.model.Codes.IDs[t.Row]), append(a.Weights, t.Weight)
 		own = append(own, t.Row)
-		a.add(x, t.Row, nil, listedText)
+		a.add(x, t.Row, nil)
 	}
 	if q.Kind == interpret.QuerySearch {
 		a.Matching = x.matching(q.Rows)

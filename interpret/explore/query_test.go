@@ -15,14 +15,15 @@ import (
 	"overcomplete/testonly/clitest"
 )
 
+func unit(row []float64) []float64 {
+	return floats.ScaleTo(make([]float64, len(row)), 1/floats.Norm(row, 2), row)
+}
+
 // The parts of answers to sums and texts add up, and agree with dense codes.
 func TestAnswerQuery(t *testing.T) {
 	m := testModel()
 	handler := newExplorer(t, m, "test").Handler("")
 	codes := clitest.Matrix(m.Codes)
-	unit := func(row []float64) []float64 {
-		return floats.ScaleTo(make([]float64, len(row)), 1/floats.Norm(row, 2), row)
-	}
 	for query, weights := range map[string]map[string]float64{
 		"bank - river + money":               {"bank": 1, "river": -1, "money": 1},
 		`"the bank; the river, the bank"`:    {"bank": 2, "river": 1},
@@ -44,20 +45,12 @@ func TestAnswerQuery(t *testing.T) {
 		}
 		sum = unit(sum)
 		for _, d := range got.Dimensions {
-			parts := 0.0
-			for _, p := range d.Parts {
-				parts += p
-			}
+			parts := floats.Sum(d.Parts)
 			if want := sum[d.Dimension]; math.Abs(d.Value-want) > 1e-6 || math.Abs(parts-want) > 1e-6 {
 				t.Errorf("%s: dimension %d is %v, of parts %v, want %v", query, d.Dimension, d.Value, d.Parts, want)
 			}
 		}
-		nonzero := 0
-		for _, v := range sum {
-			if v != 0 {
-				nonzero++
-			}
-		}
+		nonzero := floats.Count(func(v float64) bool { return v != 0 }, sum)
 		if len(got.Dimensions) != min(listedSum, nonzero) || len(got.Nearest) != answers {
 			t.Errorf("%s: %d dimensions, %d words", query, len(got.Dimensions), len(got.Nearest))
 		}
@@ -82,10 +75,7 @@ func TestSteeredQuery(t *testing.T) {
 	m := testModel()
 	handler := newExplorer(t, m, "test").Handler("")
 	codes := clitest.Matrix(m.Codes)
-	row := func(word string) []float64 {
-		u := codes[slices.Index(m.Codes.IDs, word)]
-		return floats.ScaleTo(make([]float64, len(u)), 1/floats.Norm(u, 2), u)
-	}
+	row := func(word string) []float64 { return unit(codes[slices.Index(m.Codes.IDs, word)]) }
 	w := get(handler, "/data/query?query=bank&steer=3:0.5,7:-2")
 	var got queryAnswer
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || len(got.Nearest) == 0 {

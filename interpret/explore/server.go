@@ -160,7 +160,7 @@ func (x *Explorer) answerTexts(list string) (any, error) {
 		if err != nil || row < 0 || row >= x.model.Codes.Rows || i == maxListed {
 			return nil, badRequest("malformed rows (got %.60q, want up to %d numbers from 0 to %d, with commas between)", list, maxListed, x.model.Codes.Rows-1)
 		}
-		a.add(x, row, nil, listedText)
+		a.add(x, row, nil)
 		a.Values[x.model.Codes.IDs[row]] = x.columnValues(row)
 	}
 	return a, nil

@@ -99,7 +99,6 @@ func TestHeader(t *testing.T) {
 
 func TestRefuses(t *testing.T) {
 	handler := newExplorer(t, testModel(), "test").Handler("explorer.example")
-	const other = "Origin: http://other.example"
 	for _, tt := range []struct {
 		target string
 		status int
@@ -119,15 +118,9 @@ func TestRefuses(t *testing.T) {
 		{"/data/dimension?dimension=-1", 404, nil},
 		{"/data/dimension?dimension=1e3", 400, nil},
 		{"/data/word", 400, nil},
-		{"/data/word?word=bank&word=river", 400, nil},
-		{"/data/word?word=bank&n=3", 400, nil},
-		{"/data/word?prefix=bank", 400, nil},
 		{"/data/word?word=%zz", 400, nil},
 		{"/data/word?word=%ff%fe", 400, nil},
 		{"/data/word?word=a;b", 400, nil},
-		{"/data/model?word=a", 400, nil},
-		{"/data/labels?dimension=3", 400, nil},
-		{"/explore.js?v=1", 400, nil},
 		{"/data/word?word=" + strings.Repeat("a", 4001), 400, nil},
 
 		{"/data/word?word=bank", 405, []string{"Method: POST"}},
@@ -145,17 +138,12 @@ func TestRefuses(t *testing.T) {
 		{"/data/model", 200, []string{"Host: 192.168.1.2:8420"}},
 		{"/data/model", 200, []string{"Host: explorer.example:8420"}},
 
-		// Another site's page.
-		{"/data/model", 403, []string{other}},
-		{"/data/model", 403, []string{"Origin: null"}},
-		{"/data/model", 403, []string{"Origin: http://127.0.0.1:9999"}},
-		{"/data/model", 403, []string{"Origin: https://127.0.0.1:8420"}},
+		// Another site's page. TestAPI tries more.
+		{"/data/word?word=bank", 403, []string{"Origin: http://other.example"}},
 		{"/data/model", 200, []string{"Origin: https://127.0.0.1:8420", "Sec-Fetch-Site: same-origin"}}, // behind HTTPS
-		{"/data/model", 403, []string{"Sec-Fetch-Site: cross-site"}},
-		{"/data/model", 403, []string{"Sec-Fetch-Site: same-site"}},
-		{"/explore.js", 403, []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors"}},
 		{"/", 403, []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors"}},
 		{"/", 200, []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"}}, // a link
+		{"/data/model", 403, []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"}},
 		{"/data/model", 200, []string{"Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate"}},
 		{"/data/model", 200, []string{"Sec-Fetch-Site: same-origin", "Origin: http://127.0.0.1:8420"}},
 	} {
@@ -176,17 +164,6 @@ func TestRefuses(t *testing.T) {
 		if tt.status == http.StatusMethodNotAllowed && w.Header().Get("Allow") != "GET, HEAD" {
 			t.Errorf("%.60s: Allow is %q", tt.target, w.Header().Get("Allow"))
 		}
-	}
-}
-
-// checkAnswer fails unless w is an answer with the security headers and valid JSON.
-func checkAnswer(t *testing.T, target string, w *httptest.ResponseRecorder) {
-	t.Helper()
-	if w.Code != http.StatusOK && (w.Code < 400 || w.Code > 499) {
-		t.Errorf("%q: status %d", target, w.Code)
-	}
-	if w.Body.Len() > 0 && w.Header().Get("Content-Type") == "application/json" && !json.Valid(w.Body.Bytes()) {
-		t.Errorf("%q: %s is not JSON", target, w.Body)
 	}
 }
 

@@ -168,7 +168,7 @@ func (x *Explorer) outliers(t *topicTable) []neighbour {
 	rows := []neighbour{}
 	for _, i := range found.Items() {
 		rows = append(rows, neighbour{x.model.Codes.IDs[i.Index], -i.Score})
-		t.add(x, i.Index, nil, listedText)
+		t.add(x, i.Index, nil)
 	}
 	return rows
 }
@@ -213,8 +213,8 @@ func (x *Explorer) nearDuplicates() duplicatesAnswer {
 		}
 		if a.Repeated++; a.Repeated <= unusualRows {
 			a.Pairs = append(a.Pairs, rowPair{[2]string{x.model.Codes.IDs[other], x.model.Codes.IDs[i]}, min(cosines[i], 1)})
-			a.add(x, int(other), nil, listedText)
-			a.add(x, i, nil, listedText)
+			a.add(x, int(other), nil)
+			a.add(x, i, nil)
 		}
 	}
 	return a
@@ -265,11 +265,10 @@ func (x *Explorer) typicalOf(topic topics.Topic, n int) typicalAnswer {
 
 // answerTopic describes a topic by its id.
 func (x *Explorer) answerTopic(id string) (any, error) {
-	t := x.topics()
-	for _, list := range [][]topics.Topic{t.Topics, t.Subtopics} {
-		if i := slices.IndexFunc(list, func(t topics.Topic) bool { return strconv.Itoa(int(t.ID)) == id }); i >= 0 {
-			return x.typicalOf(list[i], typicalRows), nil
-		}
+	all := slices.Concat(x.topics().Topics, x.topics().Subtopics)
+	i := slices.IndexFunc(all, func(t topics.Topic) bool { return strconv.Itoa(int(t.ID)) == id })
+	if i < 0 {
+		return nil, notFound("no topic %.20q", id)
 	}
-	return nil, notFound("no topic %.20q", id)
+	return x.typicalOf(all[i], typicalRows), nil
 }

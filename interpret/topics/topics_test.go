@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"overcomplete/internal/float32s"
+	"overcomplete/internal/cluster"
 	"overcomplete/interpret"
 	"overcomplete/model"
 	"overcomplete/testonly"
@@ -289,9 +289,8 @@ func TestIDsOfPart(t *testing.T) {
 		var tables [2]*Table
 		for i, m := range []*model.Model{m, &part} {
 			var err error
-			if tables[i], err = New(t.Context(), m, interpret.NewIndex(m.Codes), number); err != nil {
-				t.Fatal(err)
-			}
+			tables[i], err = New(t.Context(), m, interpret.NewIndex(m.Codes), number)
+			testonly.Must(t, err)
 		}
 		for at, i := range rows {
 			if got, want := tables[1].Rows[at], tables[0].Rows[i]; got != want {
@@ -455,12 +454,7 @@ func TestEncode(t *testing.T) {
 	}
 	m := &model.Model{Codes: new(vectors.Sparse), Dictionary: model.Dictionary{Dim: dim, Atoms: values(atoms * dim), Mean: values(dim), Themes: values(themes * dim)}}
 	m.Info.Training.Themes = &model.Themes{Topics: 1, Splits: make([]int32, themes-1)}
-	for theme := range slices.Chunk(m.Dictionary.Themes, dim) {
-		norm := math.Sqrt(float32s.Squares(theme))
-		for l := range theme {
-			theme[l] /= float32(norm)
-		}
-	}
+	cluster.Normalize(m.Dictionary.Themes, dim)
 	m.Codes.Cols = atoms
 	for range rows {
 		m.Codes.AppendRow([]int32{int32(rng.IntN(20)), 20 + int32(rng.IntN(atoms-20))}, values(2))

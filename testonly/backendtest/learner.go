@@ -258,7 +258,7 @@ type results struct {
 func learnedBy(t *testing.T, l backend.Learner, p learningProblem) (r results) {
 	t.Helper()
 	r.sums = learn(t, l, p.minibatches(), p.anchorWeight, 1)
-	r.codes, r.rows, r.atoms = saved(t, l, checkpoint.CodeProducts), saved(t, l, checkpoint.RowProducts), atomsOf(t, l)
+	r.codes, r.rows, r.atoms = Saved(t, l, checkpoint.CodeProducts), Saved(t, l, checkpoint.RowProducts), atomsOf(t, l)
 	return r
 }
 
@@ -277,16 +277,6 @@ func learn(t *testing.T, l backend.Learner, batches []backend.Minibatch, anchor,
 	return sums
 }
 
-// saved returns a matrix of a learner's state.
-func saved(t *testing.T, l backend.Learner, m checkpoint.Matrix) (all []float32) {
-	t.Helper()
-	testonly.Must(t, l.SaveState(m, func(part []float32) error {
-		all = append(all, part...)
-		return nil
-	}))
-	return all
-}
-
 // learnerResumed compares a learner, bit by bit, with one that is saved and restored after a batch.
 func learnerResumed(t *testing.T, newLearner NewLearner) {
 	p := learningProblem{atoms: 147, dim: 21, batches: []int{60, 40}}.make(1)
@@ -303,16 +293,11 @@ func learnerResumed(t *testing.T, newLearner NewLearner) {
 	testonly.Must(t, to.Restore(atomsOf(t, from)))
 	failure := errors.New("disk")
 	for m, size := range map[checkpoint.Matrix]int{checkpoint.CodeProducts: p.atoms * p.atoms, checkpoint.RowProducts: p.atoms * p.dim, checkpoint.Direction: p.dim} {
-		saved := saved(t, from, m)
+		saved := Saved(t, from, m)
 		if len(saved) != size {
 			t.Fatalf("%d numbers of %s saved, want %d", len(saved), m, size)
 		}
-		if err := to.LoadState(m, func(part []float32) error {
-			saved = saved[copy(part, saved):]
-			return nil
-		}); err != nil || len(saved) > 0 {
-			t.Fatalf("%d numbers of %s were not restored; error %v", len(saved), m, err)
-		}
+		Load(t, to, m, saved)
 		fails := func([]float32) error { return failure }
 		if err := from.SaveState(m, fails); err != failure {
 			t.Errorf("error %v of saving, want %v", err, failure)
@@ -339,7 +324,7 @@ func againstTape(t *testing.T, p learningProblem, tolerance LearnerTolerance, ne
 		before := encodetest.Widen(atoms)
 		var spectrum backend.Spectrum
 		if batch > 0 {
-			spectrum.Direction = saved(t, l, checkpoint.Direction)
+			spectrum.Direction = Saved(t, l, checkpoint.Direction)
 		}
 		size, err := spectrum.StepSize(&model.Dictionary{Dim: p.dim, Atoms: atoms})
 		testonly.Must(t, err)
@@ -371,7 +356,7 @@ func againstTape(t *testing.T, p learningProblem, tolerance LearnerTolerance, ne
 				t.Error(at(fmt.Sprintf("%s is %v, want %v", []string{"the loss", "Σ|a|", "the number of nonzeros"}[i], got, wantSums[i])))
 			}
 		}
-		g, b := encodetest.Widen(saved(t, l, checkpoint.CodeProducts)), encodetest.Widen(saved(t, l, checkpoint.RowProducts))
+		g, b := encodetest.Widen(Saved(t, l, checkpoint.CodeProducts)), encodetest.Widen(Saved(t, l, checkpoint.RowProducts))
 		for name, m := range map[string][2][]float64{"G": {g, s.g}, "B": {b, s.b}} {
 			var off float64
 			for i, got := range m[0] {

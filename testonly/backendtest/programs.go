@@ -124,20 +124,14 @@ func runProgram(t *testing.T, newTrainer New, run RunProgram, build graph.Build,
 		var got []float64
 		switch m, ok := matrices[name]; {
 		case ok:
-			err = b.SaveState(m, func(part []float32) error {
-				got = append(got, encodetest.Widen(part)...)
-				return nil
-			})
+			got = encodetest.Widen(Saved(t, b, m))
 		case name == "A":
-			_, codes := learned(t, b)
-			got = dense(t, codes)
+			got = dense(t, Learned(t, b).Codes)
 		case name == "D":
-			d, _ := learned(t, b)
-			got = encodetest.Widen(d)
+			got = encodetest.Widen(Learned(t, b).Dictionary)
 		default:
 			got = []float64{numbers[name]}
 		}
-		testonly.Must(t, err)
 		testonly.Near(t, name, got, w, oneStep)
 	}
 }

@@ -168,14 +168,14 @@ func (s suite) againstOracle(t *testing.T, p problem) {
 		testonly.Near(t, at("loss"), []float64{got.Loss}, []float64{want.Loss}, s.tolerance.Sums)
 		testonly.Near(t, at("error"), []float64{got.Error}, []float64{want.Error}, s.tolerance.Sums)
 		testonly.Near(t, at("sum of |a|"), []float64{got.L1}, []float64{want.L1}, s.tolerance.Sums)
-		dictionary, codes := learned(t, b)
-		testonly.Near(t, at("dictionary"), encodetest.Widen(dictionary), oracle.d, s.tolerance.Dictionary)
-		testonly.Near(t, at("codes"), dense(t, codes), oracle.a, s.tolerance.Codes)
+		r := Learned(t, b)
+		testonly.Near(t, at("dictionary"), encodetest.Widen(r.Dictionary), oracle.d, s.tolerance.Dictionary)
+		testonly.Near(t, at("codes"), dense(t, r.Codes), oracle.a, s.tolerance.Codes)
 		if got.Steps != want.Steps || got.Shortened != want.Shortened {
 			t.Errorf("%s, want %d and %d", at(fmt.Sprintf("%d steps, %d shortened", got.Steps, got.Shortened)), want.Steps, want.Shortened)
 		}
-		if int(got.Nonzeros) != codes.Nonzeros() || got.UsedAtoms() != usedAtoms(codes) {
-			t.Errorf("epoch %d: says %d nonzeros in %d atoms, has %d in %d", e, got.Nonzeros, got.UsedAtoms(), codes.Nonzeros(), usedAtoms(codes))
+		if int(got.Nonzeros) != r.Codes.Nonzeros() || got.UsedAtoms() != usedAtoms(r.Codes) {
+			t.Errorf("epoch %d: says %d nonzeros in %d atoms, has %d in %d", e, got.Nonzeros, got.UsedAtoms(), r.Codes.Nonzeros(), usedAtoms(r.Codes))
 		}
 		if slack := 2 + want.Nonzeros/100; got.Nonzeros-want.Nonzeros > slack || want.Nonzeros-got.Nonzeros > slack {
 			t.Errorf("epoch %d: %d nonzeros, want %d", e, got.Nonzeros, want.Nonzeros)
@@ -186,33 +186,57 @@ func (s suite) againstOracle(t *testing.T, p problem) {
 	}
 }
 
-func learned(t *testing.T, b backend.Trainer) ([]float32, *vectors.CSR) {
+// A Result holds the results of a training.
+type Result struct {
+	Sums       backend.Sums // metrics of the last epoch, without times
+	Dictionary []float32
+	Codes      *vectors.CSR
+}
+
+// Learned returns the current dictionary and codes, without metrics.
+func Learned(t *testing.T, b backend.Trainer) Result {
 	t.Helper()
 	dictionary := atomsOf(t, b)
 	codes, err := b.Codes()
 	testonly.Must(t, err)
-	return dictionary, codes
+	return Result{Dictionary: dictionary, Codes: codes}
 }
 
-// result holds the results of a training.
-type result struct {
-	sums       backend.Sums // metrics of the last epoch, without times
-	dictionary []float32
-	codes      *vectors.CSR
-}
-
-// trained runs the epochs after+1 to last.
-func trained(t *testing.T, b backend.Trainer, p problem, after, last int) (r result) {
+// Trained runs the epochs after+1 to last, with batch rows in a dictionary step.
+func Trained(t *testing.T, b backend.Trainer, batch, after, last int) Result {
 	t.Helper()
+	var sums backend.Sums
 	for e := after + 1; e <= last; e++ {
 		var err error
-		if r.sums, err = b.Epoch(t.Context(), e, p.batch); err != nil {
-			t.Fatal(err)
-		}
+		sums, err = b.Epoch(t.Context(), e, batch)
+		testonly.Must(t, err)
 	}
-	r.sums.DictionarySeconds, r.sums.CodeSeconds = 0, 0
-	r.dictionary, r.codes = learned(t, b)
+	r := Learned(t, b)
+	r.Sums = sums
+	r.Sums.DictionarySeconds, r.Sums.CodeSeconds = 0, 0
 	return r
+}
+
+// Saved returns a matrix of the state of a trainer or learner.
+func Saved(t *testing.T, b backend.Learned, m checkpoint.Matrix) (all []float32) {
+	t.Helper()
+	testonly.Must(t, b.SaveState(m, func(part []float32) error {
+		all = append(all, part...)
+		return nil
+	}))
+	return all
+}
+
+// Load sets a matrix of the state of a trainer or learner.
+func Load(t *testing.T, b backend.Learned, m checkpoint.Matrix, values []float32) {
+	t.Helper()
+	testonly.Must(t, b.LoadState(m, func(part []float32) error {
+		values = values[copy(part, values):]
+		return nil
+	}))
+	if len(values) > 0 {
+		t.Fatalf("%d numbers of %s were not loaded", len(values), m)
+	}
 }
 
 // dense validates s and returns it as a dense matrix.
@@ -241,9 +265,9 @@ func (s suite) sameBits(t *testing.T) {
 	// in the others.
 	const epochs = 2
 	p := s.sized(problem{rows: 300, atoms: 400, dim: 200, batch: 150})
-	one := trained(t, s.start.open(t, p.make(s.authorsOrder, 9), 1), p, 0, epochs)
+	one := Trained(t, s.start.open(t, p.make(s.authorsOrder, 9), 1), p.batch, 0, epochs)
 	for _, workers := range []int{2, 7} {
-		if !reflect.DeepEqual(trained(t, s.start.open(t, p.make(s.authorsOrder, 9), workers), p, 0, epochs), one) {
+		if !reflect.DeepEqual(Trained(t, s.start.open(t, p.make(s.authorsOrder, 9), workers), p.batch, 0, epochs), one) {
 			t.Errorf("%d workers do not compute what one does", workers)
 		}
 	}
@@ -256,28 +280,20 @@ func (s suite) resumed(t *testing.T) {
 	open := func(seed uint64) backend.Trainer {
 		return s.start.open(t, p.make(s.authorsOrder, seed), 0)
 	}
-	whole := trained(t, open(seed), p, 0, epochs)
+	whole := Trained(t, open(seed), p.batch, 0, epochs)
 	for at := 1; at < epochs; at++ {
 		from, to := open(seed), open(seed+1) // restored values must not come from the seed
-		r := trained(t, from, p, 0, at)
-		testonly.Must(t, to.Restore(r.dictionary, r.codes))
-		saved := make(map[checkpoint.Matrix][]float32)
+		r := Trained(t, from, p.batch, 0, at)
+		testonly.Must(t, to.Restore(r.Dictionary, r.Codes))
 		failure := errors.New("disk")
 		for m, size := range map[checkpoint.Matrix]int{
 			checkpoint.SquaredGradients: p.atoms * p.dim, checkpoint.GradientSums: p.rows * p.atoms, checkpoint.SquareSums: p.rows * p.atoms,
 		} {
-			if err := from.SaveState(m, func(part []float32) error {
-				saved[m] = append(saved[m], part...)
-				return nil
-			}); err != nil || len(saved[m]) != size {
-				t.Fatalf("%d numbers of %s saved, want %d; error %v", len(saved[m]), m, size, err)
+			saved := Saved(t, from, m)
+			if len(saved) != size {
+				t.Fatalf("%d numbers of %s saved, want %d", len(saved), m, size)
 			}
-			if err := to.LoadState(m, func(part []float32) error {
-				saved[m] = saved[m][copy(part, saved[m]):]
-				return nil
-			}); err != nil || len(saved[m]) > 0 {
-				t.Fatalf("%d numbers of %s were not restored; error %v", len(saved[m]), m, err)
-			}
+			Load(t, to, m, saved)
 			fails := func([]float32) error { return failure }
 			if err := from.SaveState(m, fails); err != failure {
 				t.Errorf("error %v of saving, want %v", err, failure)
@@ -286,7 +302,7 @@ func (s suite) resumed(t *testing.T) {
 				t.Errorf("error %v of restoring, want %v", err, failure)
 			}
 		}
-		if !reflect.DeepEqual(trained(t, to, p, at, epochs), whole) {
+		if !reflect.DeepEqual(Trained(t, to, p.batch, at, epochs), whole) {
 			t.Errorf("resumed after epoch %d, the results have other bits", at)
 		}
 	}

@@ -92,9 +92,8 @@ func results[T any](t *testing.T, m memories, n int) []T {
 	all := make([]T, n)
 	data, err := m.Read(m.out, binary.Size(all))
 	testonly.Must(t, err)
-	if _, err := binary.Decode(data, binary.LittleEndian, all); err != nil {
-		t.Fatal(err)
-	}
+	_, err = binary.Decode(data, binary.LittleEndian, all)
+	testonly.Must(t, err)
 	return all
 }
 

@@ -86,8 +86,7 @@ func (l level) productBytes() {
 		VMOVUPS(pair[1], at(dst, size))
 		ADDQ(dstRow, dst)
 	}
-	VZEROUPPER()
-	RET()
+	finish()
 }
 
 // onesOfPairs returns a vector of ones. With AVX2, a multiplication by it adds pairs of 16 bits.
@@ -110,14 +109,7 @@ func (l level) multiplyPairs(d0, d1 Op, x, y, ones, sum VecVirtual) {
 
 func (l level) peakBytes() {
 	l.text("peakBytes")
-	n, ones := pointer("n"), l.onesOfPairs()
-	d := l.vector()
-	l.clear(d)
-	sums := make([]VecVirtual, 2*l.byteRows)
-	for i := range sums {
-		sums[i] = l.vector()
-		l.clear(sums[i])
-	}
+	n, ones, d, sums := pointer("n"), l.onesOfPairs(), l.constant(0), l.zeros(2*l.byteRows)
 	if !l.vnni {
 		SHRQ(U8(1), n)
 	}
@@ -131,8 +123,7 @@ func (l level) peakBytes() {
 	}
 	DECQ(n)
 	JNZ(LabelRef("loop"))
-	VZEROUPPER()
-	RET()
+	finish()
 }
 
 // dotsBytes multiplies four atoms at a time, so that a load of the residual serves four. With AVX-512, 64 bytes take five
@@ -220,8 +211,7 @@ func (l level) dotsBytes() {
 	DECQ(n)
 	JNZ(LabelRef("four"))
 	Label("done")
-	VZEROUPPER()
-	RET()
+	finish()
 }
 
 // decodeBytes adds pairs of atoms in 16 bits, with up to 6 vectors of columns in registers. It widens the sums to 32
@@ -240,21 +230,15 @@ func (l level) decodeBytes() {
 			JEQ(LabelRef(fmt.Sprint("vectors", v)))
 		}
 	}
-	VZEROUPPER()
-	RET()
+	finish()
 	for v := most; v > 0; v -= 2 {
 		name := func(s string) string { return fmt.Sprint(s, v) }
 		Label(name("vectors"))
-		zero := l.vector()
-		l.clear(zero)
+		zero := l.constant(0)
 		for i := range 4 * v {
 			VMOVDQU(zero, at(out, 32*i))
 		}
-		sums := make([]VecVirtual, 2*v)
-		for i := range sums {
-			sums[i] = l.vector()
-			l.clear(sums[i])
-		}
+		sums := l.zeros(2 * v)
 		widen := func() {
 			for i := range v {
 				for j, sum := range []VecVirtual{sums[2*i], sums[2*i+1]} {
@@ -357,8 +341,7 @@ func (l level) storeLargest(v VecVirtual, result string) {
 	VPERMILPS(U8(0xb1), x, high)
 	VMAXPS(high, x, x)
 	Store(x, Return(result))
-	VZEROUPPER()
-	RET()
+	finish()
 }
 
 func (l level) residual() {
@@ -407,8 +390,7 @@ func (l level) quantise() {
 	SUBQ(U8(16), n)
 	JNZ(LabelRef("loop"))
 	Label("done")
-	VZEROUPPER()
-	RET()
+	finish()
 }
 
 // candidates skips a vector of atoms if none enters, as in most cases.
@@ -447,8 +429,7 @@ func (l level) candidates() {
 		VPADDD(step, columns, columns)
 	})
 	Store(count, ReturnIndex(0))
-	VZEROUPPER()
-	RET()
+	finish()
 }
 
 func (l level) advance() {

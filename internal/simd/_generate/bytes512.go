@@ -75,6 +75,5 @@ func (l level) decodeBytesVNNI() {
 		ADDQ(U32(4*64*vectors), out)
 		ADDQ(U32(64*vectors), d)
 	})
-	VZEROUPPER()
-	RET()
+	finish()
 }

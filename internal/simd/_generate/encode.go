@@ -42,12 +42,7 @@ func (l level) dots() {
 	ADDQ(d, row)
 	MOVQ(rp, r)
 	MOVQ(length, left)
-	var sum []VecVirtual
-	for range groups * size {
-		v := l.vector()
-		l.clear(v)
-		sum = append(sum, v)
-	}
+	sum := l.zeros(groups * size)
 	vectors := func(count int) {
 		for v := range count {
 			x := l.vector()
@@ -84,8 +79,7 @@ func (l level) dots() {
 	JMP(LabelRef("nonzero"))
 	Label("done")
 	Store(i, ReturnIndex(0))
-	VZEROUPPER()
-	RET()
+	finish()
 }
 
 // axpy converts half a vector to float64 at a time.
@@ -109,8 +103,7 @@ func (l level) axpy() {
 	SUBQ(U8(vectorFloats), n)
 	JNZ(LabelRef("loop"))
 	Label("done")
-	VZEROUPPER()
-	RET()
+	finish()
 }
 
 // vectorFloats divides the lengths of padded rows.

@@ -143,6 +143,12 @@ func declareNEON(file string) error {
 	return os.WriteFile(file, source, 0o666)
 }
 
+// finish ends a kernel.
+func finish() {
+	VZEROUPPER()
+	RET()
+}
+
 func pointer(name string) Register { return Load(Param(name), GP64()) }
 func base(slice string) Register   { return Load(Param(slice).Base(), GP64()) }
 func length(slice string) Register { return Load(Param(slice).Len(), GP64()) }
@@ -188,6 +194,15 @@ func (l level) constantBits(bits uint32) VecVirtual {
 	return v
 }
 
+// zeros returns n vectors of zeros.
+func (l level) zeros(n int) []VecVirtual {
+	all := make([]VecVirtual, n)
+	for i := range all {
+		all[i] = l.constant(0)
+	}
+	return all
+}
+
 func (l level) clear(v VecVirtual) {
 	if l.wide {
 		VPXORD(v, v, v)
@@ -230,23 +245,14 @@ func (l level) divideByRoot(x, y VecVirtual) {
 // peak uses all registers except one. No loop can compute more flops.
 func (l level) peak() {
 	l.text("peak")
-	n := pointer("n")
-	y := l.vector()
-	l.clear(y)
-	var sums []VecVirtual
-	for range 2 * l.rows {
-		x := l.vector()
-		l.clear(x)
-		sums = append(sums, x)
-	}
+	n, y, sums := pointer("n"), l.constant(0), l.zeros(2*l.rows)
 	Label("loop")
 	for _, x := range sums {
 		VFMADD231PS(y, y, x)
 	}
 	DECQ(n)
 	JNZ(LabelRef("loop"))
-	VZEROUPPER()
-	RET()
+	finish()
 }
 
 // product keeps rows × two vectors of sums in registers. A step broadcasts each row's element of a to a register,
@@ -254,12 +260,9 @@ func (l level) peak() {
 func (l level) product() {
 	l.text("product")
 	bytesOf := 4 * l.floats
-	var sums [][2]VecVirtual
-	for range l.rows {
-		pair := [2]VecVirtual{l.vector(), l.vector()}
-		l.clear(pair[0])
-		l.clear(pair[1])
-		sums = append(sums, pair)
+	sums := make([][]VecVirtual, l.rows)
+	for i := range sums {
+		sums[i] = l.zeros(2)
 	}
 	aColumn := bytes("aColumn")
 	rows, registers := tileRows(pointer("a"), bytes("aRow"), l.rows)
@@ -311,8 +314,7 @@ func (l level) product() {
 		}
 		ADDQ(dstRow, dst)
 	}
-	VZEROUPPER()
-	RET()
+	finish()
 }
 
 // tileRows returns the addresses of the rows of a tile, pitch bytes apart, and the registers that a loop advances.
@@ -460,21 +462,14 @@ func (l level) elementwise(name string, slices, numbers []string, f func(x, numb
 		f(x, constants)
 		p.store(x[0], dst)
 	})
-	VZEROUPPER()
-	RET()
+	finish()
 }
 
 // sum adds in 16 float64 at every level, so that all levels round alike. On AVX2 two of four registers take the sums of
 // a vector, and the other two the sums of the next vector.
 func (l level) sum() {
 	l.text("sum")
-	a, n := base("a"), length("a")
-	var sums []VecVirtual
-	for range 2 * vectorFloats / l.floats {
-		v := l.vector()
-		l.clear(v)
-		sums = append(sums, v)
-	}
+	a, n, sums := base("a"), length("a"), l.zeros(2*vectorFloats/l.floats)
 	l.sweep(n, func(p part) {
 		x, y := p.load(a), l.vector()
 		if l.wide {
@@ -508,8 +503,7 @@ func (l level) sum() {
 	VADDPD(high.AsX(), low.AsX(), low.AsX())
 	VHADDPD(low.AsX(), low.AsX(), low.AsX())
 	Store(low.AsX(), ReturnIndex(0))
-	VZEROUPPER()
-	RET()
+	finish()
 }
 
 // average skips the computation of codes on AVX2 if all codes of a vector are zero, because its exact root and
@@ -589,8 +583,7 @@ func (l level) average() {
 	}
 	l.sweep(n, body)
 	Store(count, ReturnIndex(0))
-	VZEROUPPER()
-	RET()
+	finish()
 }
 
 // appendMasked appends the elements of x in a mask and their columns, with AVX-512.
@@ -697,8 +690,7 @@ func (l level) decodeRow() {
 		ADDQ(U32(vectors*4*l.floats), d)
 	})
 	Store(i, ReturnIndex(0))
-	VZEROUPPER()
-	RET()
+	finish()
 }
 
 // moveAtom keeps M and N in registers until the update of D. Memory bounds the update, so moveAtom prefetches the
@@ -747,8 +739,7 @@ func (l level) moveAtom() {
 			ADDQ(U32(vectors*4*l.floats), p)
 		}
 	})
-	VZEROUPPER()
-	RET()
+	finish()
 }
 
 func (l level) loaded(from Register, vectors int) (v []VecVirtual) {
