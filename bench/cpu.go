@@ -69,9 +69,9 @@ func printResult(out io.Writer, name string, r testing.BenchmarkResult) {
 
 // machineLimits are the peak rates of the machine, per second.
 type machineLimits struct {
-	fmaCore, fma float64 // flops of fused multiply-adds in registers, on one core and on all
+	fmaCore, fma float64 // flops of fused multiply-adds in registers: on one core, on all cores
 	bytesCore    float64 // multiply-adds of 8-bit integers in registers, on one core
-	read, update float64 // bytes of an array as large as S and Q: read; read and written
+	read, update float64 // bytes read, or read and written, of an array as large as S and Q
 }
 
 func measureLimits(rows, atoms int) (l machineLimits, err error) {
@@ -153,7 +153,7 @@ func measureTraining(x *vectors.Dense, atoms, epochs int, limits machineLimits) 
 }
 
 // measureEncoding encodes rows of x with a dictionary of other rows, on one worker and on all. It also measures the
-// product of rows of bytes with all atoms.
+// product of 8-bit rows with all atoms.
 func measureEncoding(x *vectors.Dense, atoms int, limits machineLimits) (r testing.BenchmarkResult, err error) {
 	const tries = 5
 	atoms = min(atoms, x.Len())
@@ -196,8 +196,8 @@ func measureEncoding(x *vectors.Dense, atoms int, limits machineLimits) (r testi
 	}}, err
 }
 
-// codePassFlops returns the minimum flops of a code pass: 2KL per row for RDᵀ, and 2L for each nonzero of the codes
-// before (X − AD) and after it (aD). It ignores dual averaging.
+// codePassFlops returns the minimum flops of a code pass: 2KL per row for RDᵀ, and 2L for each nonzero of the codes,
+// before the pass (X − AD) and after it (aD). It ignores dual averaging.
 func codePassFlops(rows, dim, atoms int, before, after int64) float64 {
 	return 2 * float64(dim) * (float64(rows)*float64(atoms) + float64(before) + float64(after))
 }

@@ -142,7 +142,7 @@ func (b *gpuBench) device(precision kernels.Precision) kernels.Device {
 
 // learn trains once. The time covers only the epochs: no copies, compilation or initialisation.
 func (b *gpuBench) learn(j job) (m *model.Model, r testing.BenchmarkResult, err error) {
-	// The part encode measures the codes of the recipe "best".
+	// The part "encode" measures encoding by the recipe "best".
 	m, err = train.Fit(context.Background(), b.first(j.rows), j.recipe, b.device(j.precision), train.Options{NoCodes: true})
 	if err != nil {
 		return nil, r, err
@@ -160,7 +160,7 @@ func (b *gpuBench) learn(j job) (m *model.Model, r testing.BenchmarkResult, err 
 	return m, r, nil
 }
 
-// measure trains once on fewer rows, to warm up the GPU, and then measures count trainings.
+// measure trains once on fewer rows, to warm up the GPU, and then measures the given number of trainings.
 func (b *gpuBench) measure(name string, j job, count int) {
 	for i := range 1 + count {
 		one := j
@@ -200,7 +200,7 @@ func (b *gpuBench) train() {
 	}
 }
 
-// scale measures the time for an eighth of the rows up to five times as many.
+// scale measures the times for an eighth of the rows and more, up to five times as many rows.
 func (b *gpuBench) scale() {
 	const epochs = 3
 	b.first(5 * b.rows)

@@ -40,7 +40,7 @@ func init() {
 	commands["host"] = command{"train and encode with a device that takes no time, from each format of files, or from some: " + strings.Join(formatNames(), ", "), benchHost}
 }
 
-// hostFormats are the formats of the files that "bench host" reads. A list names the rows of .npy.
+// hostFormats are the formats of the files that "bench host" reads. The words of .npy files are in a list of their own.
 var hostFormats = []struct {
 	name  string
 	write func(w io.Writer, x *vectors.Dense) error
@@ -93,7 +93,7 @@ func sparseOf(x *vectors.Dense, data []float32) *vectors.Sparse {
 type hostBench struct {
 	out                         io.Writer
 	rows, dim, atoms, nonzeros  int
-	dir, command, path, written string // in a process that runs one command: the command and its files
+	dir, command, path, written string // command, path (input) and written (output): only with -run
 }
 
 // benchHost measures commands, each in a process of its own.
@@ -152,7 +152,7 @@ func (b *hostBench) file(format string) string {
 
 func (b *hostBench) wordList() string { return b.file("words") }
 
-// generate writes the files that don't exist.
+// generate writes the files that don't exist yet.
 func (b *hostBench) generate(formats []string) error {
 	var x *vectors.Dense
 	write := func(path string, f func(w io.Writer) error) error {
@@ -176,7 +176,7 @@ func (b *hostBench) generate(formats []string) error {
 	return err
 }
 
-// floors prints the times of one core to read and to hash a file, and to write as many bytes as the codes have.
+// floors prints how long one core takes to read a file, to read and hash it, and to write as many bytes as the codes.
 func (b *hostBench) floors(format string) error {
 	r := testing.BenchmarkResult{N: 1, Extra: make(map[string]float64)}
 	timed := func(name string, f func() error) error {
@@ -204,7 +204,7 @@ func (b *hostBench) floors(format string) error {
 		}
 		return err
 	}
-	err := cmp.Or(read(nil), // into the page cache
+	err := cmp.Or(read(nil), // reads the file into the page cache
 		timed("read", func() error { return read(nil) }),
 		timed("read-sha256", func() error { return read(sha256.New()) }),
 		timed("write-fsync", func() error {
@@ -227,7 +227,7 @@ type hostResult struct {
 	Peak   float64            // resident memory in MB; 0 if unknown
 }
 
-// measure prints the times of both commands on 1, 2 and all cores.
+// measure prints the times of "train" and "encode" on 1, 2 and all cores.
 func (b *hostBench) measure(format string, repeats int) error {
 	all := runtime.NumCPU()
 	cores := slices.Compact(slices.Sorted(slices.Values([]int{1, min(2, all), all})))
@@ -246,7 +246,7 @@ func (b *hostBench) measure(format string, repeats int) error {
 	return nil
 }
 
-// spawn runs a command in a process with the given number of cores. The command encode uses the model that train writes.
+// spawn runs a command in a process with the given number of cores. "encode" uses the model that "train" wrote.
 func (b *hostBench) spawn(command, format string, cores int) (r testing.BenchmarkResult, err error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -308,8 +308,8 @@ func (b *hostBench) child() error {
 	return json.NewEncoder(b.out).Encode(hostResult{d.stages, kib * 1024 / 1e6})
 }
 
-// timeless is a device without arithmetic. It does what package kernels does on the host: it computes the step size,
-// copies centred rows to slots, and copies packed codes from them. It records the times of stages.
+// timeless is a device without arithmetic. It does the host's part of the work of package kernels: it computes the step
+// size, copies centred rows to slots, and copies packed codes from them. It records the times of stages.
 type timeless struct {
 	nonzeros int
 	last     time.Time // end of the previous stage
@@ -340,7 +340,7 @@ func (t *timeless) Learner(x []float32, d *model.Dictionary, _ float64, o encode
 }
 
 func (t *timeless) Encoder(d *model.Dictionary, o encode.Options) (encode.Encoder, error) {
-	t.end("learn") // the end of learning; in encode, the time before
+	t.end("learn") // for "train", the time of learning; for "encode", the time until now
 	return t.open(d, o, 2)
 }
 
@@ -364,7 +364,7 @@ type timelessEncoder struct {
 	dictionary *model.Dictionary
 	options    encode.Options
 	slots      [][]float32 // the next slot is first
-	index      []int32     // for encode.Block rows
+	index      []int32     // packed codes of encode.Block rows
 	value      []float32
 }
 
@@ -406,7 +406,7 @@ func (e *timelessEncoder) Start(_ context.Context, x []float32, out *encode.Code
 
 // timelessLearner leaves the dictionary as it is.
 type timelessLearner struct {
-	backend.Learner // nil; supplies the methods for state, which nothing calls
+	backend.Learner // nil: it only supplies the methods for state, which nothing calls
 	*timelessEncoder
 }
 

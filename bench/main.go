@@ -29,7 +29,7 @@ type command struct {
 	run     func(flags *flag.FlagSet, args []string, out io.Writer) error
 }
 
-// commands are the subcommands of this build. Builds with -tags gpu include gpu.
+// commands are the subcommands of this build. Builds with -tags gpu include "gpu".
 var commands = make(map[string]command)
 
 func main() {

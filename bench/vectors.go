@@ -24,7 +24,7 @@ const (
 	decay        = 0.54 // covariance's j-th eigenvalue ∝ (j + decayOffset)^−decay, j = 1, 2, …
 	decayOffset  = 2
 	clusterShare = 0.85  // fraction of the variance due to cluster centres
-	clusters     = 50000 // the fraction of words in cluster c is ∝ 1/(c + clusterStart)
+	clusters     = 50000 // number of clusters; the fraction of words in cluster c is ∝ 1/(c + clusterStart)
 	clusterStart = 200
 )
 
@@ -92,7 +92,7 @@ type generator struct {
 	row       []float64
 }
 
-// random returns the generator of a row of a stream.
+// random returns the random number generator of a row in a stream.
 func (g *generator) random(stream, row int) *rand.Rand {
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[0:], g.seed)

@@ -112,7 +112,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 var longWord = regexp.MustCompile(`\S{81,}`)
 
-// shortened returns message. If message is long, it removes the middle of names of more than 80 characters.
+// shortened returns the message. In a long message, it cuts the middle out of names of more than 80 characters.
 func shortened(message string) string {
 	const most = 200
 	if utf8.RuneCountInString(message) <= most {
@@ -206,7 +206,7 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 	return root
 }
 
-// prepare sets up flags, completion and messages of a command and all below it.
+// prepare sets up the flags, completion and messages of a command and of its subcommands.
 func prepare(cmd *cobra.Command) {
 	cmd.Flags().SortFlags = false // help lists them in the order of their use
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {

@@ -56,7 +56,7 @@ across seeds or vocabularies, and the dimensions with the lowest cosines.
 type comparison struct {
 	Words  []string  `json:"words"`
 	Texts  []string  `json:"texts,omitempty"` // set if words are ids of texts
-	items  []item    // of the texts
+	items  []item    // the texts, for printing
 	Pairs  []pair    `json:"pairs"`
 	Shared breakdown `json:"shared"`
 	Apart  breakdown `json:"apart"`
@@ -108,8 +108,8 @@ func sumOf(parts []interpret.Contribution) (sum float64) {
 type breakdown struct {
 	Sum        float64        `json:"sum"`
 	Dimensions []contribution `json:"dimensions"`
-	Others     int            `json:"others"` // number of dimensions without a listed part
-	Rest       float64        `json:"rest"`   // sum of their parts
+	Others     int            `json:"others"` // number of dimensions that aren't listed
+	Rest       float64        `json:"rest"`   // sum of the parts that aren't listed
 }
 
 type contribution struct {
@@ -188,16 +188,16 @@ func (b breakdown) table(words []string) string {
 
 // A modelMatch is the result of comparing two models.
 type modelMatch struct {
-	Dimensions int               `json:"dimensions"`  // of MODEL
-	Other      int               `json:"other"`       // of OTHER
-	Mean       float64           `json:"mean_cosine"` // over matched dimensions
-	Above      float64           `json:"above_0.9"`   // share of matched dimensions
-	Matches    []interpret.Match `json:"matches"`     // of each dimension of MODEL
-	Lowest     []labelledMatch   `json:"lowest"`      // by cosine
+	Dimensions int               `json:"dimensions"`  // number of dimensions of MODEL
+	Other      int               `json:"other"`       // number of dimensions of OTHER
+	Mean       float64           `json:"mean_cosine"` // mean cosine of matched dimensions
+	Above      float64           `json:"above_0.9"`   // share of matched dimensions with a cosine above 0.9
+	Matches    []interpret.Match `json:"matches"`     // match of each dimension of MODEL
+	Lowest     []labelledMatch   `json:"lowest"`      // matches with the lowest cosines
 }
 
 type labelledMatch struct {
-	Dimension int `json:"dimension"` // of MODEL
+	Dimension int `json:"dimension"` // a dimension of MODEL
 	interpret.Match
 	Label      string `json:"label"`
 	OtherLabel string `json:"other_label"`
@@ -214,7 +214,7 @@ func compareModels(cmd *cobra.Command, path, otherPath string, dimensions int) e
 	if err != nil {
 		return err
 	}
-	x.Label(interpret.Pole{}) // the words of its labels are in use before the memory of the other model is checked
+	x.Label(interpret.Pole{}) // computes the words of labels before the other model's memory is checked
 	second, otherX, otherLabels, err := loadNamed(cmd, otherPath)
 	if err != nil {
 		return err

@@ -24,9 +24,9 @@ import (
 // deviceFlags choose the device of training or encoding.
 type deviceFlags struct {
 	device     string // auto, cpu, cuda or cuda:i
-	precision  string // of the paper's training on a GPU; "" for kernels' default
-	workers    int    // on the CPU
-	overcommit bool   // memory of the CPU
+	precision  string // precision of the paper's training on a GPU; "" for the default of package kernels
+	workers    int    // number of workers on the CPU
+	overcommit bool   // train on the CPU even if memory seems too small
 
 	started *kernels.Device // see startGPU
 }
@@ -42,8 +42,8 @@ func (f *deviceFlags) registerPrecision(cmd *cobra.Command) {
 	cmd.Flags().Var(oneOf(&f.precision, "tf32", "fp16", "tf32", "fp32"), "precision", "precision of the paper's training on a GPU: tf32 (11-bit factors), fp16 (11-bit factors in half the memory) or fp32 (as on the CPU)")
 }
 
-// check refuses flags without effect on the device, and unusable GPUs. The argument unsupported is the reason why no
-// GPU supports the work, or nil.
+// check refuses unusable GPUs and flags that have no effect on the device. The argument unsupported is the reason why
+// no GPU supports the work, or nil.
 func (f *deviceFlags) check(cmd *cobra.Command, unsupported error) error {
 	index, cuda, err := f.cuda()
 	if cuda {
@@ -68,7 +68,7 @@ func (f *deviceFlags) check(cmd *cobra.Command, unsupported error) error {
 	return nil
 }
 
-// cuda returns the index of the GPU in --device. cuda is false for cpu and auto.
+// cuda returns the index of the GPU that --device names. The result cuda is false for the values cpu and auto.
 func (f *deviceFlags) cuda() (index int, cuda bool, err error) {
 	number, numbered := strings.CutPrefix(f.device, "cuda:")
 	switch {
@@ -108,9 +108,9 @@ func (d chosenDevice) Encoder(dictionary *model.Dictionary, o encode.Options) (e
 	return start(d, "encoding", "", nil, func(on train.Device) (encode.Encoder, error) { return on.Encoder(dictionary, o) })
 }
 
-// start opens a trainer, learner or encoder on the chosen device, and logs the device. The argument takes is a phrase
-// for the log, such as ", which takes about 3 GB". The argument unsupported is the reason why no GPU can run the work,
-// or nil.
+// start opens a trainer, learner or encoder on the chosen device, and logs the device. The log includes the phrase of
+// the argument takes, such as ", which takes about 3 GB". The argument unsupported is the reason why no GPU can run the
+// work, or nil.
 func start[T any](d chosenDevice, doing, takes string, unsupported error, open func(train.Device) (T, error)) (opened T, err error) {
 	first, asked, _ := d.cuda()
 	reason := unsupported // why no GPU is used
@@ -139,7 +139,7 @@ func start[T any](d chosenDevice, doing, takes string, unsupported error, open f
 	opened, err = open(cpu.Device{Workers: d.workers, Overcommit: d.overcommit})
 	if err == nil {
 		where := "the CPU"
-		if d.device != "cpu" && gpuSupport { // the command devices reports missing GPU support
+		if d.device != "cpu" && gpuSupport { // "overcomplete devices" reports missing GPU support
 			where += fmt.Sprintf(" (%v)", reason)
 		}
 		say(d.log, "%s on %s%s", doing, where, takes)

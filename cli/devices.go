@@ -43,7 +43,7 @@ type devices struct {
 		Why        string `json:"why"`     // reason for this choice of kernels
 	} `json:"cpu"`
 	GPUs        []gpuDevice `json:"gpus"`
-	Unavailable string      `json:"gpus_unavailable,omitempty"` // reason why there are none
+	Unavailable string      `json:"gpus_unavailable,omitempty"` // reason why no GPU is available
 }
 
 type gpuDevice struct {

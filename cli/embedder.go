@@ -20,13 +20,13 @@ import (
 	"overcomplete/vectors"
 )
 
-// An embedder is a running command of the user's that computes vectors of texts. For each line of its input, a JSON
-// string, it writes a line with a JSON array of numbers.
+// An embedder is a running command of the user that computes the vectors of texts. For each input line, a JSON string,
+// the command writes a line with a JSON array of numbers.
 type embedder struct {
 	cmd     *cobra.Command
 	process *exec.Cmd
 
-	mu    sync.Mutex // held for one text at a time
+	mu    sync.Mutex // held while a text is embedded
 	texts io.WriteCloser
 	lines chan []byte // closed when the output ends
 }
@@ -40,7 +40,7 @@ const maxVectorLine, waitingLines = 1 << 24, 16
 func shell(ctx context.Context, cmd *cobra.Command, command string) *exec.Cmd {
 	process := exec.CommandContext(ctx, "sh", "-c", command)
 	process.Stderr = cmd.ErrOrStderr()
-	process.WaitDelay = time.Second // for a process that has left the group
+	process.WaitDelay = time.Second // limits the wait for a process that has left the group
 	inGroup(process)
 	return process
 }
@@ -80,7 +80,7 @@ func (e *embedder) close() {
 	e.process.Wait()
 }
 
-// embed returns the code of a text by the dictionary of m. A command that takes longer than a minute is ended.
+// embed returns the code of a text by the dictionary of m. It ends a command that takes longer than a minute.
 func (e *embedder) embed(m *model.Model, text string) (interpret.Code, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -110,8 +110,8 @@ func (e *embedder) embed(m *model.Model, text string) (interpret.Code, error) {
 	return interpret.Code{Index: index, Value: value}, nil
 }
 
-// ask returns the line that the command writes for a text. It drops and reports lines that the command wrote before, so
-// that no answer is assigned to another text.
+// ask sends a text to the command and returns the line that the command writes for it. If the command has written other
+// lines, ask drops them and returns an error, so that no line is taken for the answer to another text.
 func (e *embedder) ask(text string) ([]byte, error) {
 	var unasked []byte
 	for range len(e.lines) {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// inGroup starts a process in a group of its own and ends it with the processes that it started.
+// inGroup makes a process start in a group of its own. Cancelling the process ends the whole group.
 func inGroup(process *exec.Cmd) {
 	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	process.Cancel = func() error { return syscall.Kill(-process.Process.Pid, syscall.SIGKILL) }

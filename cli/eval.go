@@ -140,7 +140,7 @@ finished rows.`,
 	return cmd
 }
 
-// openRepresentation reads the vectors of an argument of eval.
+// openRepresentation reads the vectors that an argument of "eval" names.
 func openRepresentation(cmd *cobra.Command, spec string) (*eval.Representation, error) {
 	if name, path, ok := strings.Cut(spec, ":"); ok {
 		if transform := eval.Transforms[name]; transform != nil {

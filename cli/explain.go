@@ -91,8 +91,8 @@ were made with. With --vocabulary, that model, its words and labels describe the
 	return cmd
 }
 
-// loadVocabulary reads the model whose words describe the dimensions and topics of the codes at path. Both must have
-// the same dictionary.
+// loadVocabulary reads the model that --vocabulary names. Its words describe the dimensions and topics of the codes at
+// path. These must have been encoded with the model's dictionary.
 func loadVocabulary(cmd *cobra.Command, path, vocabulary string) (*model.Model, *interpret.Index, interpret.Labels, error) {
 	if !model.Is(path) {
 		return nil, nil, nil, usagef("%s is not a model; --vocabulary describes the codes that encode wrote", path)
@@ -108,7 +108,7 @@ func loadVocabulary(cmd *cobra.Command, path, vocabulary string) (*model.Model, 
 	return m, x, labels, err
 }
 
-// checkVocabulary returns an error unless the codes at path have the dictionary of the model vocabulary.
+// checkVocabulary returns an error unless the codes at path were encoded with the dictionary of m.
 func checkVocabulary(path string, encoded *model.Model, vocabulary string, m *model.Model) error {
 	if a, b := &encoded.Dictionary, &m.Dictionary; a.Dim != b.Dim || !slices.Equal(a.Atoms, b.Atoms) {
 		return usagef("%s was not encoded with the dictionary of %s; --vocabulary must be the model that encoded it", path, vocabulary)

@@ -113,7 +113,7 @@ func openBrowser(cmd *cobra.Command, url string) {
 	}
 }
 
-// openExplorer opens the model at path. The last element of the path is its name on the page.
+// openExplorer opens the model at path. The page names the model by the last element of its path.
 func openExplorer(cmd *cobra.Command, path string, o explore.Options) (*explore.Explorer, error) {
 	mark, _ := modeldir.Identify(path)
 	m, err := loadModel(cmd, path)

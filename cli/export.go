@@ -28,7 +28,7 @@ type exportFormat struct {
 	write       func(context.Context, io.Writer, exported) error
 }
 
-// An exported is a model to export with the path of its directory, which may have labels.
+// An exported is a model to export. The directory of the model, path, may have labels.
 type exported struct {
 	*model.Model
 	path string
@@ -54,7 +54,7 @@ func codes(write func(io.Writer, *vectors.Sparse) error) func(context.Context, i
 
 func writeCSR(w io.Writer, s *vectors.Sparse) error { return csr.Write(w, &s.CSR) }
 
-// writeTopics writes the topic of each row, its label and its theme. The fields of rows without a topic are empty.
+// writeTopics writes each row's topic, the topic's label and the row's theme. Rows without a topic have empty fields.
 func writeTopics(ctx context.Context, w io.Writer, m exported) error {
 	x, err := indexOf(m.path, m.Model)
 	if err != nil {
@@ -96,7 +96,7 @@ func writeBinary(_ context.Context, w io.Writer, m exported) error {
 	return writeCSR(w, m.Codes.Binary())
 }
 
-// writeLabels writes a JSON object of the labels by feature, in the order of dimensions.
+// writeLabels writes a JSON object that maps features to their labels, in the order of dimensions.
 func writeLabels(_ context.Context, w io.Writer, m exported) error {
 	x, err := indexOf(m.path, m.Model)
 	if err != nil {

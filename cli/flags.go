@@ -23,10 +23,10 @@ func within[T int | uint64](p *T, value, least, most T) pflag.Value {
 	return whole[T]{p, least, most}
 }
 
-// count returns the value of a flag with a number from 1.
+// count returns the value of a flag with a whole number of at least 1.
 func count(p *int, value int) pflag.Value { return within(p, value, 1, math.MaxInt32) }
 
-// countFrom0 returns the value of a flag with a number from 0.
+// countFrom0 returns the value of a flag with a whole number of at least 0.
 func countFrom0(p *int, value int) pflag.Value { return within(p, value, 0, math.MaxInt32) }
 
 // seedOf returns the value of a flag with the seed of random numbers.
@@ -44,7 +44,7 @@ func (w whole[T]) Set(s string) error {
 	return nil
 }
 
-// choice is the value of a flag with one of some names.
+// choice is the value of a flag that accepts one of several names.
 type choice[T ~string] struct {
 	p     *T
 	names []string
@@ -83,15 +83,15 @@ func complete(cmd *cobra.Command, f *pflag.Flag, names []string) {
 
 // Annotations of flags.
 const (
-	needed   = "needed"   // flags without which the flag has no effect
-	excluded = "excluded" // flags with which the flag can't be given
-	remedied = "remedied" // a field of [vectors.ReadOptions], and the effect of the flag that sets it
+	needed   = "needed"   // the flags that a flag requires
+	excluded = "excluded" // the flags that a flag excludes
+	remedied = "remedied" // the field of [vectors.ReadOptions] that a flag sets, and the effect of the flag
 )
 
-// needs refuses the named flags without the flag other.
+// needs makes the named flags require another flag.
 func needs(cmd *cobra.Command, other string, names ...string) { annotate(cmd, needed, other, names) }
 
-// excludes refuses the named flags together with the flag other.
+// excludes makes the named flags exclude another flag.
 func excludes(cmd *cobra.Command, other string, names ...string) {
 	annotate(cmd, excluded, other, names)
 }
@@ -107,7 +107,7 @@ func remedies(cmd *cobra.Command, name, option, effect string) {
 	cmd.Flags().SetAnnotation(name, remedied, []string{option, effect})
 }
 
-// checkFlags returns an error for the first flag that is required but missing, or given without effect.
+// checkFlags returns an error for a required flag that is missing, an empty flag, or flags that don't go together.
 func checkFlags(cmd *cobra.Command) (err error) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		switch {

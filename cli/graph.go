@@ -81,12 +81,12 @@ fixed dictionary, "learn" one of online learning, both with the squared loss.`,
 	return cmd
 }
 
-// The listing does not depend on the sizes, and a picture needs only small ones.
+// Sizes of the graphs. A listing doesn't depend on them, and a picture needs only small ones.
 const exampleAtoms, exampleDim, exampleRows = 5, 3, 4
 
 func exampleSpec(h model.Paper) graph.Spec {
 	h.Atoms = exampleAtoms
 	s := backend.Problem{Dim: exampleDim, Hyperparameters: h}.Spec()
-	s.Norm = 1 // of learn
+	s.Norm = 1 // used by "learn"
 	return s
 }

@@ -110,7 +110,7 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 	}
 	t.Name, t.Seed = judge.Name, f.seed
 	var r autoResult
-	var accuracies []*intrusion.Accuracy // of the models
+	var accuracies []*intrusion.Accuracy // one per model
 	for i, m := range models {
 		results, err := t.Score(ctx, filepath.Base(paths[i]), i, m, cpu.Device{})
 		if errors.Is(err, train.ErrIdenticalRows) {
@@ -138,7 +138,7 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 	return show(cmd, r, r.print)
 }
 
-// intrusionError names the files in an error of [intrusion.NewTest].
+// intrusionError adds the names of the files to an error of [intrusion.NewTest].
 func intrusionError(err error, others, input, reference string) error {
 	switch {
 	case errors.Is(err, intrusion.ErrNoWords):

@@ -228,7 +228,7 @@ func readAndParse[T any](cmd *cobra.Command, path string, parse func(text string
 	return parsed, nil
 }
 
-// parseLabels parses a table with the columns dimension or topic, label and, optionally, note and proposed.
+// parseLabels parses a table. Its columns are "dimension" or "topic", "label" and, optionally, "note" and "proposed".
 func parseLabels(text string, dimensions, themes int) ([]interpret.Label, error) {
 	r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff"))) // the byte order mark of spreadsheets
 	r.Comma = '\t'

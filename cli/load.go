@@ -33,7 +33,7 @@ func addSkipBad(cmd *cobra.Command) {
 	remedies(cmd, "skip-bad", "SkipBad", "drops such rows")
 }
 
-// addRare adds --rare, which clears [interpret.Index.Known].
+// addRare adds the flag --rare, which clears [interpret.Index.Known].
 func addRare(cmd *cobra.Command) {
 	cmd.Flags().Bool("rare", false, "list rare words by their values, too, not after the frequent words that the model was learned from")
 }
@@ -57,7 +57,7 @@ func loadIndex(cmd *cobra.Command, path string) (*interpret.Index, error) {
 	return indexCodes(interpret.FromDense(x))
 }
 
-// newIndex is indexOf for commands with --rare, which list known words first unless it is set.
+// newIndex is indexOf for commands with the flag --rare. Unless that flag is set, the index lists known words first.
 func newIndex(cmd *cobra.Command, path string, m *model.Model) (*interpret.Index, error) {
 	x, err := indexOf(path, m)
 	if rare, notFlag := cmd.Flags().GetBool("rare"); err == nil && notFlag == nil && !rare {
@@ -66,8 +66,8 @@ func newIndex(cmd *cobra.Command, path string, m *model.Model) (*interpret.Index
 	return x, err
 }
 
-// indexOf returns an index of the codes of the model at path, with its stop words, or an error if it doesn't fit into
-// memory.
+// indexOf returns an index of the codes of m, with the stop words of the model at path. It returns an error if the
+// index doesn't fit into memory.
 func indexOf(path string, m *model.Model) (*interpret.Index, error) {
 	x, err := indexCodes(m.Codes)
 	if err != nil {
@@ -84,7 +84,7 @@ func indexOf(path string, m *model.Model) (*interpret.Index, error) {
 	return x.WithStopWords(words), nil
 }
 
-// indexCodes returns an index of codes, or an error if it doesn't fit into memory.
+// indexCodes returns an index of codes, or an error if the index doesn't fit into memory.
 func indexCodes(codes *vectors.Sparse) (*interpret.Index, error) {
 	index, _ := interpret.Memory(codes)
 	if err := checkMemory(index, "an index of %d rows", codes.Rows); err != nil {
@@ -159,8 +159,8 @@ func loadLabelled(cmd *cobra.Command, path string) (*interpret.Index, interpret.
 	return x, labels, err
 }
 
-// readAccuracy returns the word intrusion accuracy of each pole of a model with K dimensions, with matched
-// intruders, and the name of the reference vectors. The map is nil if the accuracy wasn't measured.
+// readAccuracy returns the name of the reference vectors and the word intrusion accuracy of each pole of a model with K
+// dimensions, with matched intruders. The map is nil if the accuracy wasn't measured.
 func readAccuracy(path string, dimensions int) (judge string, accuracy map[interpret.Pole]float64, err error) {
 	judge, accuracy, err = intrusion.Matched(filepath.Join(path, modeldir.Intrusion), dimensions)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -178,7 +178,7 @@ func readDense(cmd *cobra.Command, path string) (*vectors.Dense, *vectors.Source
 	return readVectors(cmd, path, vectors.ReadOptions{SkipBad: skip})
 }
 
-// readNonmodel is readDense for a path that isn't a model. Its errors about a folder say so.
+// readNonmodel is readDense for a path that isn't a model. If the path is a folder, errors say that it isn't a model.
 func readNonmodel(cmd *cobra.Command, path string) (*vectors.Dense, error) {
 	x, _, err := readDense(cmd, path)
 	if stat, e := os.Stat(path); err != nil && e == nil && stat.IsDir() {

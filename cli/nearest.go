@@ -107,7 +107,7 @@ type steered struct {
 	Dimension int     `json:"dimension"`
 	Label     string  `json:"label"`
 	Weight    float64 `json:"weight"`
-	Part      float64 `json:"part"` // of a row's score
+	Part      float64 `json:"part"` // this dimension's part of a row's score
 }
 
 func addSteering(cmd *cobra.Command, more, less *[]string) {
@@ -115,7 +115,7 @@ func addSteering(cmd *cobra.Command, more, less *[]string) {
 	cmd.Flags().StringSliceVar(less, "less", nil, "avoid rows with `dimension[=s]`")
 }
 
-// parseSteering parses the values of --more and --less, a dimension or dimension=weight, for K dimensions.
+// parseSteering parses the values of --more and --less, such as 3 or 3=0.5, for a model with K dimensions.
 func parseSteering(dimensions int, more, less []string) (steering, error) {
 	for flag, values := range map[string][]string{"--more": more, "--less": less} {
 		if values != nil && len(values) == 0 {
@@ -159,7 +159,7 @@ func (s steering) label(x *interpret.Index, labels interpret.Labels) {
 	}
 }
 
-// of returns the steering with its parts in the score of a row, and the sum of these parts.
+// of returns the steering with the part of each dimension in the score of a row, and the sum of the parts.
 func (s steering) of(x *interpret.Index, row int) (parts steering, sum float64) {
 	code := x.Code(row)
 	norm := cmp.Or(code.Norm(), 1)
@@ -193,8 +193,8 @@ func (s steering) String() string {
 // steeredTexts is the number of partially matching texts that steering ranks.
 const steeredTexts = 100
 
-// search prints the n best texts for a query. With steering, it ranks the texts with all words of the query, or
-// the best ones if there are none, by their steered scores.
+// search prints the n best texts for a query. With steering, it ranks texts by their steered scores: the texts with all
+// words of the query or, if there are none, the best matches.
 func search(cmd *cobra.Command, x *interpret.Index, s steering, query string, n int) error {
 	most := n
 	if s != nil {
@@ -242,7 +242,7 @@ type neighbourhood struct {
 	Kind    string      `json:"kind"` // see [interpret.Query]
 	Terms   []weighted  `json:"terms"`
 	Without []int       `json:"without,omitempty"` // excluded dimensions
-	Unknown []string    `json:"unknown"`           // words of a text
+	Unknown []string    `json:"unknown"`           // unknown words of a text
 	Nearest []explained `json:"nearest"`
 }
 

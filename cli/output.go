@@ -26,7 +26,7 @@ type stream struct {
 
 	mu      sync.Mutex
 	pending []byte // copy of the bytes being written, because the write may continue after Write has returned
-	err     error  // of the first failed write; later writes are dropped
+	err     error  // error of the first failed write; later writes are dropped
 }
 
 // patience is the time that an interrupted command waits for its output to be read.
@@ -72,8 +72,8 @@ func terminalOf(w io.Writer) (*os.File, bool) {
 	return file, ok && term.IsTerminal(int(file.Fd()))
 }
 
-// tableWriter returns the writer of a table that a command can read back. Control characters are escaped only for a
-// terminal.
+// tableWriter returns the writer for a table that a command can read back. It escapes control characters only if the
+// output is a terminal.
 func tableWriter(cmd *cobra.Command) io.Writer {
 	w := cmd.OutOrStdout()
 	if _, terminal := terminalOf(w); terminal {
@@ -115,7 +115,7 @@ func forced(cmd *cobra.Command) bool {
 	return force
 }
 
-// writeFile is [atomicfile.WriteFile] outside the directories of models.
+// writeFile is [atomicfile.WriteFile], but refuses to write into the directory of a model.
 func writeFile(cmd *cobra.Command, path string, write func(w io.Writer) error) error {
 	if modeldir.Contains(path) {
 		return usagef("%s: %w", path, modeldir.ErrContained)

@@ -67,7 +67,7 @@ func (f *encodeFlags) pipe(cmd *cobra.Command, dir string) error {
 	}
 }
 
-// readBatch reads a batch of rows of dim numbers. The error is io.EOF if there is none.
+// readBatch reads a batch of rows of length dim. It returns io.EOF if there are no more batches.
 func readBatch(r io.Reader, dim int) (*vectors.Dense, error) {
 	var rows int64
 	if err := binary.Read(r, binary.LittleEndian, &rows); err == io.EOF {

@@ -37,15 +37,15 @@ func (f *progressFlags) log(stderr io.Writer) io.Writer {
 	return stderr
 }
 
-// A bar shows progress. On a terminal it is a bar, or a count if the total is unknown. Elsewhere a count is
-// printed every ten seconds.
+// A bar shows progress. If the total is known, it draws a bar on a terminal. Otherwise it counts: on a terminal all the
+// time, elsewhere with a line every ten seconds.
 type bar struct {
 	w           io.Writer
 	terminal    *os.File                 // nil if w is no terminal
 	drawn       *progressbar.ProgressBar // nil without a terminal
 	counts      bool
 	rows        int          // counted so far
-	percent     atomic.Int32 // of the input that was read, or 0 if that is unknown
+	percent     atomic.Int32 // percentage of the input that was read; 0 if unknown
 	start, last time.Time
 }
 
@@ -68,8 +68,8 @@ func newBar(w io.Writer, total int) *bar {
 	return b
 }
 
-// describe shows a description after the bar, and more if the line is wide enough; a wrapped line can't be
-// redrawn.
+// describe shows a description after the bar. It adds the second string only if the line is wide enough, because a
+// wrapped line can't be redrawn.
 func (b *bar) describe(description, more string) {
 	const rest = len("  99% ||  [9h59m59s:9h59m59s]  ")
 	width, _, err := term.GetSize(int(b.terminal.Fd()))
@@ -79,10 +79,10 @@ func (b *bar) describe(description, more string) {
 	if len(description)+len(more)+rest+20 <= width {
 		description += more
 	}
-	b.drawn.Describe(description + " ") // terminals lose the last column when the rest of a full line is cleared
+	b.drawn.Describe(description + " ") // the space is for terminals that clear the last column of a full line
 }
 
-// add adds n steps. A bar, but not a count, may be shared by goroutines.
+// add adds n steps. Goroutines may share a bar, but not one that counts.
 func (b *bar) add(n int) {
 	if b.drawn != nil {
 		b.drawn.Add(n)
@@ -104,7 +104,7 @@ func (b *bar) add(n int) {
 	}
 }
 
-// read notes the share of the input that was read, from any goroutine.
+// read records which share of the input was read. Any goroutine may call it.
 func (b *bar) read(share float64) { b.percent.Store(int32(100 * share)) }
 
 // say writes a line with the count.
@@ -134,13 +134,13 @@ type progress struct {
 
 	mu                sync.Mutex // for writing lines
 	bar               *bar       // of the epochs, nil before start
-	steps             int        // of an epoch
-	epochs, before    int        // before are the epochs of a checkpoint
+	steps             int        // rows of an epoch, over all passes
+	epochs, before    int        // before is the number of epochs of a checkpoint
 	began             time.Time
 	description, more string
 
 	counter *bar         // of the second reading, nil before it
-	percent atomic.Int32 // of the input that was read
+	percent atomic.Int32 // percentage of the input that was read
 }
 
 // start shows a training with the given number of passes over rows per epoch.
@@ -149,26 +149,26 @@ func (p *progress) start(rows, passes, epochs int) {
 	p.begin(model.Info{})
 }
 
-// begin continues after the epochs of a checkpoint.
+// begin counts the epochs of a checkpoint as done.
 func (p *progress) begin(i model.Info) {
 	p.before, p.began = len(i.Training.Epochs), time.Now()
 	p.describe(p.before, "")
 	p.bar.add(p.steps * p.before)
 }
 
-// describe describes the epoch after a number of epochs.
+// describe sets the description of the epoch that follows the given number of epochs.
 func (p *progress) describe(done int, more string) {
 	p.description, p.more = fmt.Sprintf("epoch %d/%d", min(done+1, p.epochs), p.epochs), more
 }
 
-// rows adds n rows of a pass. It may be called from any goroutine.
+// rows adds n rows of a pass. Any goroutine may call it.
 func (p *progress) rows(n int) {
 	if p.bar.add(n); p.bar.drawn != nil {
 		p.bar.describe(p.description, p.more) // Add redraws at whole percents only
 	}
 }
 
-// note writes a line to standard error, from any goroutine.
+// note writes a line to standard error. Any goroutine may call it.
 func (p *progress) note(line string) { p.say(p.stderr, line) }
 
 func (p *progress) say(w io.Writer, line string) {
@@ -190,7 +190,7 @@ func (p *progress) epoch(e model.Epoch) {
 	p.say(p.log, fmt.Sprintf("epoch %d/%d  error %.4f  %.2f %% zeros  %v left", e.Epoch, p.epochs, e.Error, 100*e.Sparsity, left.Round(time.Second)))
 }
 
-// read notes the share of the input that was read, from any goroutine.
+// read records which share of the input was read. Any goroutine may call it.
 func (p *progress) read(share float64) { p.percent.Store(int32(100 * share)) }
 
 // encoded counts n rows of the second reading.
@@ -212,8 +212,8 @@ func (p *progress) done(err error) {
 	}
 }
 
-// showTasks shows the progress of an evaluation: a bar on a terminal or, if lines is set, a line per task
-// elsewhere. It returns finished, to call after each task from any goroutine, and end.
+// showTasks shows the progress of an evaluation: a bar on a terminal or, if lines is set, a line per task elsewhere.
+// The caller calls finished after each task, from any goroutine, and end after the last.
 func showTasks(w io.Writer, lines bool, name string, tasks []eval.Task) (finished func(task string), end func()) {
 	b := newBar(w, len(tasks))
 	if b.drawn != nil {

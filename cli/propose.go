@@ -19,8 +19,8 @@ import (
 	"overcomplete/model"
 )
 
-// proposeLabels stores the labels that a command proposes for the topics of a table, except topics that a person has
-// labelled. It changes nothing unless the command succeeds and answers once for each topic.
+// proposeLabels stores the labels that a command proposes for the topics of a table. It skips topics that a person has
+// labelled. It changes no label unless the command succeeds and answers exactly once for each topic.
 func proposeLabels(cmd *cobra.Command, path, command string, m *model.Model, t *topics.Table, labels interpret.Labels, mark modeldir.Identity) error {
 	file, err := modeldir.LabelsPath(path)
 	if err != nil {
@@ -59,7 +59,7 @@ func proposeLabels(cmd *cobra.Command, path, command string, m *model.Model, t *
 	if err != nil {
 		return usagef("--propose: %w", err)
 	}
-	if labels, err = loadLabels(path, m.Codes.Cols); err != nil { // a person may have labelled some meanwhile
+	if labels, err = loadLabels(path, m.Codes.Cols); err != nil { // a person may have added labels meanwhile
 		return err
 	}
 	given = labelsByID(labels, true)
@@ -100,7 +100,7 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// runCommand returns the output of a command of --propose, given its input.
+// runCommand runs a command of --propose with the given input and returns its output.
 func runCommand(cmd *cobra.Command, command string, in *bytes.Buffer) (string, error) {
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()
@@ -119,8 +119,8 @@ func runCommand(cmd *cobra.Command, command string, in *bytes.Buffer) (string, e
 	return string(out.text), nil
 }
 
-// parseProposals returns the labels in the lines of a command's output, by topic. It returns an error unless each topic
-// in asked has exactly one.
+// parseProposals returns the labels in a command's output, by topic. It returns an error unless the output has exactly
+// one label for each of the topics that the command was asked for.
 func parseProposals(text string, asked []topics.ID) (map[topics.ID]string, error) {
 	const want = `want {"topic": %d, "label": "…"}`
 	names := map[topics.ID]string{}
@@ -138,7 +138,7 @@ func parseProposals(text string, asked []topics.ID) (map[topics.ID]string, error
 		if _, twice := names[*answer.Topic]; twice || !slices.Contains(asked, *answer.Topic) {
 			return nil, fmt.Errorf("line %d of the command's output is a label of topic %d, for which it wasn't asked or has answered", n, *answer.Topic)
 		}
-		if strings.ContainsRune(*answer.Label, utf8.RuneError) { // encoding/json replaces other bytes
+		if strings.ContainsRune(*answer.Label, utf8.RuneError) { // encoding/json puts it in the place of invalid bytes
 			return nil, fmt.Errorf("line %d of the command's output is a label that isn't UTF-8 text (got %.60q)", n, line)
 		}
 		if strings.TrimSpace(*answer.Label) == "" {

@@ -86,7 +86,7 @@ unless --signed is given.`,
 				}
 				queries.IDs, queries.Texts = append(queries.IDs, x.IDs...), queries.Texts.Join(x.Texts)
 				if x.Texts != nil && len(x.Texts.Columns) > 0 { // all values of a column determine its type in JSON
-					const perRow, perColumn, perWeight = 150, 16, 10 // bytes to append to queries or to print them
+					const perRow, perColumn, perWeight = 150, 16, 10 // bytes that it takes to append or print queries
 					bytes := (perRow+perColumn*len(x.Texts.Columns))*len(queries.IDs) + perWeight*len(queries.Index)
 					if err := checkMemory(uint64(bytes), "the weights of %d texts with columns", len(queries.IDs)); err != nil {
 						return err
@@ -117,7 +117,7 @@ func writeQueries(cmd *cobra.Command, queries *vectors.Sparse) error {
 // A linesWriter writes lines of JSON with escapes for characters that can't be printed.
 type linesWriter struct {
 	w    io.Writer
-	rest []byte // the beginning of a line
+	rest []byte // an incomplete line
 }
 
 func (l *linesWriter) Write(p []byte) (int, error) {

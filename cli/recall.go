@@ -20,7 +20,7 @@ type recallReport struct {
 	New     int           `json:"new"` // queries that aren't rows of the index
 	K       int           `json:"k"`
 	Rows    int           `json:"rows"`
-	Bytes   int64         `json:"bytes"` // of dense vectors
+	Bytes   int64         `json:"bytes"` // size of the dense vectors
 	Models  []recallModel `json:"models"`
 }
 
@@ -28,7 +28,7 @@ type recallModel struct {
 	Model     string   `json:"model"`
 	Nonzeros  float64  `json:"nonzeros"`            // per row, on average
 	Explained *float64 `json:"explained,omitempty"` // explained variance, a share
-	Bytes     int64    `json:"bytes"`               // of the index
+	Bytes     int64    `json:"bytes"`               // size of the index
 	recall.Recalls
 }
 
@@ -118,7 +118,7 @@ func (f *recallFlags) measure(cmd *cobra.Command, path string, names []string) (
 		}
 		return m, nil
 	}
-	for _, name := range names { // before the search for neighbours, which may take hours; memory holds one model at a time
+	for _, name := range names { // check the models before the long search for neighbours; memory holds one at a time
 		if _, err := load(name); err != nil {
 			return r, err
 		}

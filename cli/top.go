@@ -111,8 +111,8 @@ func parseDimensions(args []string, path string, n int) (dimensions []int, err e
 	return dimensions, nil
 }
 
-// poleScores maps poles to the score by which --sort orders them. Poles without a score are absent. The map is nil for
-// the variance.
+// poleScores maps poles to the score by which --sort orders them. Poles without a score are absent. If --sort is
+// "variance", the map is nil.
 func poleScores(path string, x *interpret.Index, order string) (map[interpret.Pole]float64, error) {
 	switch order {
 	case byIntrusion:
@@ -138,8 +138,8 @@ func poleScores(path string, x *interpret.Index, order string) (map[interpret.Po
 	return nil, nil
 }
 
-// bestDimensions sorts dimensions by the score of their better pole, then by variance. With scores, dimensions
-// without one are omitted.
+// bestDimensions sorts dimensions by the score of their better pole, then by variance. Unless scores is nil, it omits
+// dimensions without a score.
 func bestDimensions(scores map[interpret.Pole]float64, variances []float64) []int {
 	best := make([]float64, len(variances))
 	var dimensions []int
@@ -163,13 +163,13 @@ func bestDimensions(scores map[interpret.Pole]float64, variances []float64) []in
 type topDimension struct {
 	Dimension int       `json:"dimension"`
 	Variance  float64   `json:"variance"`
-	Poles     []topPole `json:"poles"` // with words, the pole of the larger values first
+	Poles     []topPole `json:"poles"` // poles that have words, first the one with the larger values
 }
 
 type topPole struct {
 	Label    string    `json:"label"`
 	Negative bool      `json:"negative,omitempty"`
-	Score    *float64  `json:"score,omitempty"` // by --sort: word intrusion accuracy or coherence
+	Score    *float64  `json:"score,omitempty"` // score that --sort selects: word intrusion accuracy or coherence
 	Words    []topWord `json:"words"`
 }
 

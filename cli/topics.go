@@ -103,7 +103,7 @@ in the same order.`,
 	return cmd
 }
 
-// renameTopics gives the topics of the codes at path the labels of the model that encoded them.
+// renameTopics labels the topics of the codes at path with the labels of the model that encoded the codes.
 func renameTopics(cmd *cobra.Command, t *topics.Table, path, vocabulary string, number int) error {
 	m, x, _, err := loadVocabulary(cmd, path, vocabulary)
 	if err != nil {
@@ -158,7 +158,7 @@ func breakDown(cmd *cobra.Command, t *topics.Table, column string, values []stri
 	return nil
 }
 
-// newTopicTable returns the topics of the model at path; number is 0 for the default.
+// newTopicTable returns the topics of the model at path. If number is 0, it returns the default number of topics.
 func newTopicTable(ctx context.Context, path string, m *model.Model, x *interpret.Index, number int) (*topics.Table, error) {
 	themes := m.Info.Training.Themes
 	switch {
@@ -200,8 +200,8 @@ const manyValues = 1000
 // shownValues limits the values of a column per topic.
 const shownValues = 4
 
-// course returns a bar for each period, whose height is a number of rows, with the first, the last and the largest
-// period. It merges adjacent periods of long series.
+// course returns a line with the first period, a bar for each period, the last period, and the largest one. The height
+// of a bar stands for a number of rows. In long series, adjacent periods share a bar.
 func course(periods, values []topics.Value) string {
 	const longest = 80
 	bars := []rune("▁▂▃▄▅▆▇█")

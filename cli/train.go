@@ -30,8 +30,8 @@ type trainFlags struct {
 	vectors.ReadOptions
 	deviceFlags
 	factor     int           // K as a multiple of L
-	sparsity   float64       // sets nonzeros
-	checkpoint time.Duration // between checkpoints; 0 for none
+	sparsity   float64       // sparsity that sets the number of nonzeros
+	checkpoint time.Duration // time between checkpoints; 0 for none
 	resume     bool
 	output     string
 	like       string // path of a model
@@ -103,8 +103,8 @@ func (f *trainFlags) registerOutput(cmd *cobra.Command) {
 	addOutput(cmd, &f.output, "model `directory` to write", "a model that exists, unless it has labels")
 }
 
-// registerCommon adds the flags of the hyperparameters that all recipes have. The usages of --atoms
-// and --epochs end with their defaults.
+// registerCommon adds the flags of the hyperparameters that all recipes have. The arguments atoms and epochs state the
+// defaults of these flags, at the end of their usage.
 func (f *trainFlags) registerCommon(cmd *cobra.Command, c *model.Common, atoms, epochs string) {
 	flags := cmd.Flags()
 	flags.VarP(count(&c.Atoms, 0), "atoms", "k", "number of sparse dimensions, K, for vectors of L numbers "+atoms)
@@ -195,7 +195,7 @@ func (f *trainFlags) train(cmd *cobra.Command, paths []string, recipe model.Reci
 	return f.report(cmd, info)
 }
 
-// openLike returns the dictionary and labels of the model in --like, or nil.
+// openLike returns the dictionary and labels of the model that --like names, or nil.
 func (f *trainFlags) openLike(stderr io.Writer, atoms int) (like *model.Dictionary, labels []byte, err error) {
 	if f.like == "" {
 		return nil, nil, nil
@@ -236,7 +236,7 @@ func (f *trainFlags) ready(p *progress, started time.Time, source *vectors.Sourc
 
 // warnUnusual warns of hyperparameters that make uninformative codes.
 func (f *trainFlags) warnUnusual(stderr io.Writer, h model.Best, in model.Input) {
-	const few = 5 // nonzeros; with fewer, task scores are far below the dense vectors'
+	const few = 5 // with fewer nonzeros, dense vectors have far better task scores
 	switch {
 	case h.Nonzeros < few && h.Atoms > few && in.Kind() == vectors.KindWords:
 		warn(stderr, "%d nonzeros per row describe a word poorly; --nonzeros %d keeps more", h.Nonzeros, few)
@@ -256,7 +256,7 @@ type dimension struct {
 	Words     []string `json:"words"`
 }
 
-// topDimensions returns the strongest dimensions of codes, except those similar to one before.
+// topDimensions returns the strongest dimensions of codes, except dimensions that are similar to a stronger one.
 func topDimensions(codes *vectors.Sparse) []dimension {
 	x := interpret.NewIndex(codes)
 	out := []dimension{}
@@ -277,7 +277,7 @@ func topDimensions(codes *vectors.Sparse) []dimension {
 	return out
 }
 
-// topicRows is the maximum number of texts for which train prints topics, which requires all codes.
+// topicRows is the maximum number of texts for which train prints topics. Topics require all codes.
 const topicRows = 20_000
 
 // firstDimensions returns the strongest dimensions of the first shownRows·K rows of the output, and the number of rows.
@@ -312,7 +312,7 @@ func (f *trainFlags) largestTopics(ctx context.Context) ([]topics.Topic, error) 
 func (f *trainFlags) report(cmd *cobra.Command, i model.Info) error {
 	k, themes := i.Training.Recipe.Base().Atoms, i.Training.Themes
 	var top []dimension
-	var topRows int // first rows, whose strongest dimensions top lists
+	var topRows int // number of first rows from which top was computed
 	var largest []topics.Topic
 	var err error
 	if themes == nil {

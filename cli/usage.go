@@ -19,8 +19,7 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	return usagef("no command %q%s", args[0], suggest(cmd, args[0], ""))
 }
 
-// suggest returns the names of commands below cmd that are spelled similarly, or that the name suggests, as
-// "; did you mean A or B?".
+// suggest returns a phrase with the subcommands of cmd that name may mean: "; did you mean A or B?".
 func suggest(cmd *cobra.Command, name, prefix string) string {
 	cmd.SuggestionsMinimumDistance = min(2, len(name)/2)
 	meant := cmd.SuggestionsFor(name)

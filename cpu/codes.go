@@ -8,7 +8,7 @@ import (
 	"overcomplete/internal/simd"
 )
 
-// codes holds rows of A. A row consists of the columns of its nonzeros, increasing, and of their values. Rows of a
+// codes holds rows of A. A row stores the columns of its nonzeros, in increasing order, and their values. Rows of a
 // batch may alias tiles.
 type codes struct {
 	index [][]int32
@@ -21,11 +21,11 @@ type codes struct {
 	denseBuffer simd.Matrix
 }
 
-// denseShare is the share of nonzeros above which dense products are faster: a dense product takes half the
-// time per element.
+// denseShare is the share of nonzeros above which dense products are faster, because they take
+// half the time per element.
 const denseShare = 0.45
 
-// densify stores the first rows as a dense matrix, too, if its products are faster.
+// densify also stores the first rows as a dense matrix if dense products are faster.
 func (c *codes) densify(rows, atoms int, lanes []*lane) {
 	c.dense = nil
 	nonzeros := 0

@@ -7,8 +7,8 @@
 // # Online learning
 //
 // A learner trains by the recipe "best". For each mini-batch it encodes the rows with D, adds AᵀA to G and AᵀX to B,
-// and updates the atoms in blocks. One product gives GD − B for a panel of six blocks, and a small one adds the effect of
-// a block's moves on the later blocks of the panel.
+// and updates the atoms in blocks. One product gives GD − B for a panel of six blocks. After each block, a small
+// product adds the effect of the block's moves on the later blocks of the panel.
 //
 // # Encoding
 //

@@ -14,8 +14,8 @@ import (
 	"overcomplete/model"
 )
 
-// searchRows limits the rows of a unit of work. A worker that finds no more rows waits for half of a unit's time, and a
-// call of a learner has few units.
+// searchRows limits the rows of a unit of work. At the end of a call, a worker waits for about half of a unit's time.
+// This matters to a learner, whose calls have few units.
 const searchRows = 4 * simd.TileRows
 
 // encoder encodes on the CPU.
@@ -153,7 +153,7 @@ func (e *encoder) Start(ctx context.Context, x []float32, codes *encode.Codes) (
 	}
 }
 
-// encode sets out to the codes of the rows; see [encode.Encoder].
+// encode stores the codes of the rows in out; see [encode.Encoder].
 func (e *encoder) encode(ctx context.Context, rows int, row func(i int) []float32, out *encode.Codes) error {
 	out.Loss = simd.Sized(out.Loss, rows)
 	if e.options.Gap > 0 {
@@ -161,7 +161,7 @@ func (e *encoder) encode(ctx context.Context, rows int, row func(i int) []float3
 	}
 	out.Rows, out.Cols, out.Ptr = 0, e.k, append(slices.Grow(out.Ptr[:0], rows+1), 0)
 	e.y.Resize(rows, e.dim)
-	// About one tile per worker, or more tiles of searchRows.
+	// Each worker gets about one tile, or several tiles of searchRows.
 	share := (rows/len(e.lanes) + simd.TileRows) / simd.TileRows * simd.TileRows
 	perTile := min(share, searchRows)
 	tiles := make([]tile, (rows+perTile-1)/perTile)
@@ -230,8 +230,8 @@ func (e *encoder) floor() float32 {
 	return float32(math.Inf(-1))
 }
 
-// polish runs FISTA without shrinkage on the support of a code, in float32. It returns ‖y − aD‖². After a step of a few
-// atoms it decodes their next codes, because these atoms are then in the level-1 cache.
+// polish runs FISTA without shrinkage on the support of a code, in float32. It returns ‖y − aD‖². A step
+// processes a few atoms at a time: it decodes their new codes while these atoms are in the level-1 cache.
 func (e *encoder) polish(l *encodeLane, i int) float64 {
 	const few = simd.Width
 	k, s, row := e.kernels, &l.search, &l.search.rows[i]

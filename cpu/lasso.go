@@ -22,7 +22,7 @@ const (
 	lassoRounds  = 50   // limit; few rows need more than five
 	lassoPasses  = 1000 // limit of passes over the working set in a round
 	gapPasses    = 10   // passes between measurements of the working set's gap
-	gapReduction = 20   // a round lowers the gap only by this factor, because the next round has better atoms
+	gapReduction = 20   // a round stops when the gap is this much lower, because the next round has better atoms
 
 	minViolations = 64 // a round adds at most this number of atoms, or the size of the code if that is larger
 )

@@ -141,8 +141,8 @@ func (l *learner) updateAtoms(anchorWeight float32) {
 }
 
 // addProducts adds GM to rows lo to hi of the panel's gradients. The rows of M belong to the n atoms from first on. A
-// block of M's rows stays in the level-2 cache for all rows of a part. Parts are twice as many as workers, because a
-// worker that sleeps starts late, by a tenth of the time of the product. Small products use one worker.
+// block of M's rows stays in the level-2 cache for all rows of a part. There are twice as many parts as workers,
+// because a sleeping worker starts late, by a tenth of the product's time. Small products use one worker.
 func (l *learner) addProducts(panel, lo, hi, first int, m simd.Matrix, n int) {
 	e, tiles, size := l.encoder, (hi-lo+simd.TileRows-1)/simd.TileRows, blockRows(m.Pitch)
 	parts := min(2*len(e.lanes), tiles)
@@ -158,8 +158,8 @@ func (l *learner) addProducts(panel, lo, hi, first int, m simd.Matrix, n int) {
 	})
 }
 
-// updateAtom updates atom k of the block from lo to hi, given its row of GD − B, which it overwrites. It sets
-// move to the atom's change.
+// updateAtom updates atom k of the block from lo to hi, and sets move to the atom's change. The argument gradient is
+// the atom's row of GD − B; updateAtom overwrites it.
 func (l *learner) updateAtom(k, lo, hi int, gradient, move []float32, anchorWeight float32) {
 	e := l.encoder
 	clear(move)

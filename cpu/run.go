@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// blockBytes is the size of a block of D, or of the residuals, in a product. It stays in a core's level-2
-	// cache beside the rows of a tile.
+	// blockBytes is the size of a block of D, or of the residuals, in a product. Such a block stays in a
+	// core's level-2 cache beside the rows of a tile.
 	blockBytes = 256 << 10
 
 	// maxRows and maxAtoms limit a unit of work. D is read from the level-3 cache once per maxRows rows. If maxRows
@@ -19,9 +19,9 @@ const (
 	maxRows  = 8 * simd.TileRows
 	maxAtoms = 64
 
-	// partBytes is the size of a part of D, which is updated and then multiplied while it is in the level-2 cache.
-	// There are at least minParts parts, enough for eight workers, and at most maxParts, because each has its own
-	// product in memory.
+	// partBytes is the size of a part of D. A part is updated and then multiplied while it is in the level-2 cache.
+	// There are at least minParts parts, enough for eight workers. There are at most maxParts parts, because each
+	// part stores a product of its own.
 	partBytes = 512 << 10
 	minParts  = 8
 	maxParts  = 64
@@ -92,7 +92,7 @@ func (l *lane) vector(i int) []float32 {
 	return l.vectors[i].Row(l.row)
 }
 
-// prepare sets the lane's vectors for rows of a step, from first on, and clears the given products.
+// prepare sets the lane's vectors for a step on rows that begin at row first. It clears the given products.
 func (x *executable) prepare(l *lane, f *frame, first, rows int, products ...int) {
 	l.first = first
 	l.vectors, l.numbers = append(l.vectors[:0], f.vectors...), append(l.numbers[:0], f.numbers...)

@@ -10,8 +10,8 @@ import (
 	"overcomplete/internal/simd"
 )
 
-// searchRow is the search of one row: a list of the atoms whose code, or extrapolated code, is not zero. Its slices
-// are padded with zeros to a multiple of [simd.Width], and have room for another [simd.Width] elements.
+// searchRow is the state of the search for one row: a list of the atoms that entered its code. The slices are padded
+// with zeros to a multiple of [simd.Width], and have room for [simd.Width] more elements.
 type searchRow struct {
 	n           int       // number of atoms in the list
 	index       []int32   // the atoms; those that enter together follow each other, in increasing order
@@ -19,19 +19,19 @@ type searchRow struct {
 	share, dots []float32 // values of Coarse.Share, and products with the residual
 	members     []byte    // by atom: a bit that is 1 if the atom is in the list
 
-	full    bool    // no atoms enter
+	full    bool    // no atoms enter in the current step
 	scale   float64 // 2⁻ᵉ, where e is the exponent of the largest |y_j|
 	step    float32 // scale of the residual's bytes
-	reach   float32 // about the largest coefficient of an atom's bytes
+	reach   float32 // about the largest |z·share| in the list
 	skipped bool    // the row is zero, or has numbers that are not finite
 
 	entered int   // number of atoms that enter; they follow the list in index and dots
-	ends    []int // positions in the list behind the atoms that entered together
-	next    []int // by element of ends: position of the next product to store
+	ends    []int // for each group of atoms that entered together: the end of the group in the list
+	next    []int // for each of these groups: position of the next product to store
 }
 
-// searchRowBytes is the size of a searchRow per atom, if all atoms are in the list: five numbers, times 1.5 because
-// reserve allocates half as much again, and a bit.
+// searchRowBytes is the size of a searchRow per atom, if all atoms are in the list: five numbers and a bit. The factor
+// 1.5 accounts for reserve, which allocates half as much again.
 const searchRowBytes = 5*4*1.5 + 1./8
 
 // searchLane is a worker's memory for the search.
@@ -40,11 +40,11 @@ type searchLane struct {
 	y       simd.Matrix // scaled rows
 	r       simd.Matrix // one residual
 	bytes   []int8      // bytes of all rows' residuals
-	open    []int       // rows that atoms enter
-	entered []int8      // bytes of their residuals
+	open    []int       // rows that atoms may enter in the current step
+	entered []int8      // bytes of the residuals of the open rows
 	decoded []int32
-	active  []int32 // atoms whose coefficient in bytes is not zero, and these coefficients
-	values  []int8
+	active  []int32   // atoms whose coefficient in bytes is not zero
+	values  []int8    // coefficients of the active atoms
 	sums    []int32   // scratch memory for Correlate
 	chosen  []float32 // by atom: its code, if it is chosen
 
@@ -217,8 +217,8 @@ func (row *searchRow) pad() {
 	}
 }
 
-// advance runs the steps of a plan on row i; last reports whether they are the last of the search. Atoms enter only in
-// the first step, whose products with the residual are then already in the list.
+// advance runs the steps of a plan on row i; last means that the plan ends the search. Atoms enter only in the first
+// step. If the row isn't full, the function enter has already stored the products of this step.
 func (e *encoder) advance(s *searchLane, i int, plan *schedule, last bool) {
 	row := &s.rows[i]
 	padded, pitch := simd.Pitch(row.n), simd.BytePitch(e.dim)
@@ -282,8 +282,8 @@ func (s *searchLane) choose(row *searchRow, unit float64, limit int) {
 	}
 }
 
-// kthLargest returns the k-th largest magnitude of x, or 0 if x has fewer elements, and how many of the k largest
-// have this magnitude. It determines the bits of the magnitude eight at a time, from the highest.
+// kthLargest returns the k-th largest magnitude of x, and how many of the k largest have this magnitude. It returns 0
+// and k if x has at most k elements. It determines the bits of the magnitude eight at a time, from the highest.
 func (s *searchLane) kthLargest(x []float32, k int) (least float32, equal int) {
 	if len(x) <= k {
 		return 0, k

@@ -233,7 +233,7 @@ func (b *authors) Epoch(ctx context.Context, epoch, _ int) (sums backend.Sums, e
 	return sums, ctx.Err()
 }
 
-// eachTile runs x on all tiles, each on one worker, until ctx is done.
+// eachTile runs x on every tile, with one worker per tile. It stops if ctx is cancelled.
 func (s *state) eachTile(ctx context.Context, x *executable, epoch int, done func(f *frame, i int)) {
 	parallel.With(s.lanes, len(s.tiles), func(l *lane, i int) {
 		if ctx.Err() != nil {

@@ -80,8 +80,8 @@ func (u *update) decodePart(l *lane, f *frame, m simd.Matrix, part, lo, hi int) 
 	f.codes.decode(u.kernels, *out, m, 0, f.rows, lo, hi, &l.next)
 }
 
-// atoms updates the atoms from lo to hi. For sparse codes, one loop computes the products and updates the atoms, on
-// slices of columns whose residuals fit in the level-2 cache.
+// atoms updates the atoms from lo to hi. For sparse codes, one loop computes the products and updates the atoms. It
+// processes a range of columns at a time, so that their residuals stay in the level-2 cache.
 func (u *update) atoms(l *lane, f *frame, lo, hi int) {
 	r := f.vectors[u.step.Accumulate.Residuals]
 	if f.codes.dense != nil {
@@ -108,8 +108,8 @@ func (u *update) atoms(l *lane, f *frame, lo, hi int) {
 	}
 }
 
-// atom updates the columns from left to right of atom k. m and n hold products; it adds the products of values with
-// the given rows of r.
+// atom updates the columns from left to right of atom k. It uses the products in m and n, plus the products of values
+// with the given rows of r.
 func (u *update) atom(f *frame, k, left, right int, m, n []float32, rows []int32, values, r []float32) {
 	c, d := &u.coefficients, f.vectors[u.step.D]
 	u.kernels.MoveAtom(f.vectors[u.step.H].Padded(k)[left:right], f.vectors[u.step.P].Padded(k)[left:right], d.Padded(k)[left:right], m, n,

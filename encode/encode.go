@@ -23,19 +23,20 @@
 // λ' falls from 10λ to λ; see [Shrinkage]. After about 16 iterations, similar rows still have similar codes.
 // More iterations lower the objective, but make these codes differ.
 //
-// The first iterations are a search: they only determine the support, and the start of the last five. They therefore
-// run on 8-bit integers, as the next section defines. The objective of codes of five or more nonzeros is within half a
-// percent of the objective with an exact search, and on most data below it; with fewer it is up to 2 % above. The last
-// five iterations run in float32.
+// The first iterations are a search: they only determine the support and the starting point of the last five
+// iterations. They therefore run on 8-bit integers, as the next section defines. With five or more nonzeros, the
+// objective is within half a percent of the objective after an exact search, and on most data it is lower. With fewer
+// nonzeros it is up to 2 % higher. The last five iterations run in float32.
 // [overcomplete/graph.Encode] states an iteration as an expression graph, in floats and with restarts (O'Donoghue and
 // Candès 2015).
 //
 // # The search
 //
 // The search multiplies integers, whose sums are exact in 32 bits, and rounds each operation on floats to float32.
-// Every processor therefore computes the same bits. In this section, round is to the nearest integer, and a half to the
-// even one; ⌊x⌋₂ is the largest power of two that is at most x; unit(x) is ⌊max(x, 2⁻¹⁰⁰)⌋₂/32, so that x/unit(x) is at
-// least 32 and below 64. Products and quotients with powers of two are exact. Nothing is fused.
+// Every processor therefore computes the same bits. In this section, round(x) is the nearest integer, and of two
+// equally near ones the even one; ⌊x⌋₂ is the largest power of two that is at most x; unit(x) is ⌊max(x, 2⁻¹⁰⁰)⌋₂/32,
+// so that x/unit(x) is at least 32 and below 64. Products and quotients with powers of two are exact. No operations are
+// fused.
 //
 // Each atom has a scale, which the dictionary and s determine:
 //
@@ -56,9 +57,10 @@
 //	    h = max_k |z_k·v_k| if that is at least 2⁻¹⁰⁰
 //	a = b·e/w
 //
-// The threshold and a are computed in float64 and then rounded. Atoms enter in the iterations 0, 3, 6, … except the last
-// one, unless it is the first, and only if b has fewer than ⌊5k/2⌋ nonzeros. While a dictionary is
-// learned, and for exact codes, b has no such limit. In the first iteration, h estimates half of the largest possible value:
+// The threshold and a are computed in float64 and then rounded. Atoms enter in the iterations 0, 3, 6, …, but only if b
+// has fewer than ⌊5k/2⌋ nonzeros. No atoms enter in the last iteration, unless n = 1. While a dictionary is learned,
+// and for exact codes, the nonzeros of b have no such limit. In the first iteration, h estimates half of the largest
+// possible value:
 //
 //	h = max_k(c_k·v_k·‖D8_k‖)/2·σ·√(Σ_j R8_j²)                        (norms and root rounded to float32)
 //
@@ -105,10 +107,10 @@ type Options struct {
 	Gap float64
 }
 
-// Defaults returns the options for the dictionary of a model: the sign and λ of the model's codes, and their steps or,
-// for codes without steps, [DefaultSteps]. Nonzeros is the maximum with which the codes were encoded. If there was
-// none, it is their mean number of nonzeros per row. For a model without codes it is the recipe's Nonzeros. For exact
-// codes set Gap, for instance to 1e-4.
+// Defaults returns the options for the dictionary of a model. The sign and λ are taken from the model's codes. Steps is
+// their number of steps, or [DefaultSteps] for codes without steps. Nonzeros is the maximum with which the codes were
+// encoded or, without a maximum, their mean number of nonzeros per row. For a model without codes it is the recipe's
+// Nonzeros. For exact codes set Gap, for instance to 1e-4.
 func Defaults(i model.Info) Options {
 	t, e := &i.Training, i.Encoding
 	if t.Recipe == nil { // not a model: [Options.Validate] returns the error
@@ -170,11 +172,11 @@ type Encoder interface {
 	// Close waits for the rows of Start and releases the encoder's memory on its device.
 	Close() error
 
-	// Start starts to encode x, n×L row-major, from which it subtracts the dictionary's mean. It returns a function
-	// that waits for the codes, so that a caller can process codes while the device computes the next ones. The new
-	// codes replace the argument codes, whose memory is reused. Start doesn't change x. Until wait or Close returns, x
-	// must not change and codes must not be used. Wait for calls in the order of their starts. Only the last calls may
-	// be left without a wait: Close waits for them.
+	// Start starts to encode the rows of x, n×L row-major, from which it subtracts the dictionary's mean without
+	// changing x. It returns a function that waits for the codes, so that the caller can process codes while the device
+	// computes the next ones. The argument codes receives the codes, and its memory is reused. Until wait or Close
+	// returns, the caller must neither change x nor use codes. The caller must wait for calls in the order of their
+	// starts. Only the last calls need no wait, because Close waits for them.
 	//
 	// The bits of a row's code don't depend on the other rows. If ctx is cancelled, wait
 	// returns ctx.Err(). If a row's code overflows float32, wait returns nil and the row's
@@ -193,7 +195,7 @@ func Rows(ctx context.Context, e Encoder, x []float32) (*Codes, error) {
 
 // Codes are the codes of n rows, with their metrics.
 type Codes struct {
-	vectors.CSR           // n×K, A
+	vectors.CSR           // A, the codes, n×K
 	Loss        []float64 // ‖y − aD‖² of each row
 	Gap         []float64 // duality gap of each row relative to its objective, for exact codes; or nil
 }
@@ -206,11 +208,11 @@ var ErrDictionary = errors.New("nothing can be encoded")
 // whose code overflows float32.
 var ErrOverflow = errors.New("the vector is too large to encode, or has values that are not finite")
 
-// Shrinkage returns λ' of iteration t of a number of steps, t = 0, 1, …: it starts at 10λ, falls by a constant factor
-// per iteration, and is λ in the last fifth of the iterations (continuation: Hale, Yin and Zhang,
-// Fixed-Point Continuation for ℓ1-Minimization, 2008). A code thus starts with its few strongest
-// atoms, and other atoms describe only the residual. With a constant λ, an early-stopped
-// code spreads over hundreds of similar atoms, and its k largest values alone reconstruct the row poorly.
+// Shrinkage returns λ' of iteration t, counted from 0. It starts at 10λ, falls by a constant factor per iteration, and
+// is λ in the last fifth of the iterations (continuation: Hale, Yin and Zhang, Fixed-Point Continuation for
+// ℓ1-Minimization, 2008). A code thus starts with its few strongest atoms, and other atoms describe only the residual.
+// With a constant λ, an early-stopped code spreads over hundreds of similar atoms, and its k largest values alone
+// reconstruct the row poorly.
 func Shrinkage(lambda float64, t, steps int) float64 {
 	const first, falls = 10, 0.8
 	if t == steps-1 {

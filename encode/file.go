@@ -42,7 +42,7 @@ func File(ctx context.Context, m *model.Model, paths []string, dir string, devic
 	return FileTo(ctx, m, paths, to, device, o, f)
 }
 
-// FileTo is [File] for a target, which it does not check.
+// FileTo is [File] for a target that the caller has checked.
 func FileTo(ctx context.Context, m *model.Model, paths []string, to *modeldir.Target, device Device, o Options, f FileOptions) (info model.Info, source *vectors.Source, err error) {
 	e, err := device.Encoder(&m.Dictionary, o)
 	if err != nil {

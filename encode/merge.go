@@ -77,8 +77,8 @@ func (s *shard) errorf(format string, a ...any) error {
 	return &vectors.InputError{File: s.dir, Err: fmt.Errorf(format, a...)}
 }
 
-// openShards opens and checks shards. It returns them in the order of their Index, and the model to
-// merge them into, whose Encoding lacks metrics.
+// openShards opens and checks shards. It returns them in the order of their Index. It also returns the model to merge
+// them into, in which the metrics of the Encoding are not set.
 func openShards(dirs []string) (shards []*shard, m *model.Model, err error) {
 	for _, dir := range dirs {
 		s := &shard{dir: dir}
@@ -96,7 +96,7 @@ func openShards(dirs []string) (shards []*shard, m *model.Model, err error) {
 			if property := difference(shards[0].model, s.model); property != "" {
 				return nil, nil, s.errorf("differs from %s in its %s", dirs[0], property)
 			}
-			s.model.Dictionary = shards[0].model.Dictionary // free its own
+			s.model.Dictionary = shards[0].model.Dictionary // frees the shard's own copy
 		}
 	}
 	if len(shards) == 0 {
@@ -162,7 +162,7 @@ func difference(a, b *model.Model) string {
 	return ""
 }
 
-// next reads the next block of the shard, its nth, and adds its metrics to t.
+// next reads the shard's next block, number n, and adds its metrics to t.
 func (s *shard) next(t *tally, n int) (*vectors.Sparse, error) {
 	rows, err, _ := s.rows()
 	if err != nil {

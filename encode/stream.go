@@ -13,8 +13,8 @@ import (
 	"overcomplete/vectors"
 )
 
-// Block is the number of rows that are encoded together. Shards consist of whole blocks
-// of an input, except for its last block.
+// Block is the number of rows that are encoded together. Shards consist of whole blocks of an input; only the last
+// block of the input may have fewer rows.
 const Block = 8192
 
 // maxUnreachedIDs is the maximum number of rows that a [model.Encoding] names because their duality gap exceeds
@@ -67,15 +67,14 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 type Stream struct {
 	Encoder Encoder
 
-	// Dictionary is the dictionary of Encoder, whose mean the variance needs. If it is nil,
-	// Encoding reports no variance.
+	// Dictionary is the dictionary of Encoder. Its mean is needed for the variance: if Dictionary is nil, Encoding
+	// reports no variance.
 	Dictionary *model.Dictionary
 
-	// Shard, if not nil, selects the blocks to encode by Index and Of. The Stream sets its other
-	// fields.
+	// Shard, if not nil, selects the blocks to encode by its fields Index and Of. The Stream sets the other fields.
 	Shard *model.Shard
 
-	recycle bool // the rows are nobody else's: their memory is recycled
+	recycle bool // only this Stream uses the rows: their memory is recycled
 	tally   tally
 }
 
@@ -98,7 +97,7 @@ type block struct {
 // until their codes are yielded or Codes ends. The codes and their words are valid until the next iteration.
 //
 // Codes ends after the first error: an error of rows, of the encoder, or a [*vectors.InputError] that wraps
-// [ErrOverflow] for a row that can't be encoded. An error of a block may wait for the next rows.
+// [ErrOverflow] for a row that can't be encoded. It may yield the error of a block only after it has read more rows.
 func (s *Stream) Codes(ctx context.Context, rows iter.Seq2[*vectors.Dense, error]) iter.Seq2[*vectors.Sparse, error] {
 	return func(yield func(*vectors.Sparse, error) bool) {
 		if p := s.Shard; p != nil && (p.Index < 1 || p.Index > p.Of) {
@@ -142,7 +141,7 @@ func (s *Stream) Codes(ctx context.Context, rows iter.Seq2[*vectors.Dense, error
 	}
 }
 
-// read splits rows into blocks of [Block] rows, and sends them to read. The last one may have fewer.
+// read splits rows into blocks and sends them to the channel read. A block has [Block] rows; the last may have fewer.
 func (s *Stream) read(ctx context.Context, rows iter.Seq2[*vectors.Dense, error], free <-chan *block, read chan<- *block) {
 	number, dim := 0, 0
 	next := func() *block {
@@ -197,8 +196,8 @@ func (s *Stream) read(ctx context.Context, rows iter.Seq2[*vectors.Dense, error]
 	}
 }
 
-// encode encodes the blocks of read that belong to the shard and sends them to encoded, in order. It starts a block
-// before it waits for the previous one. Other goroutines measure the blocks.
+// encode receives blocks from the channel read, encodes the shard's blocks, and sends them in order to the channel
+// encoded. It starts a block before it waits for the previous one. Other goroutines measure the blocks.
 func (s *Stream) encode(ctx context.Context, read <-chan *block, free, encoded chan<- *block) {
 	var started []*block // in order
 	var measuring sync.WaitGroup
@@ -255,7 +254,7 @@ func (s *Stream) measure(b *block) {
 	b.sums.addCodes(&b.codes.CSR)
 }
 
-// finish adds up the sums of a block, and returns its codes.
+// finish adds the sums of a block to the tally and returns the block's codes.
 func (s *Stream) finish(b *block) (*vectors.Sparse, error) {
 	if b.err != nil {
 		return nil, b.err
@@ -313,8 +312,7 @@ type tally struct {
 	atoms    int     // number of used atoms
 }
 
-// addUnreached records a row whose gap is too large, row i of the next block, up to
-// maxUnreachedIDs.
+// addUnreached records that the gap of row i of the next block is too large. It records up to maxUnreachedIDs rows.
 func (t *tally) addUnreached(i int, id string) {
 	if len(t.unreachedIDs) < maxUnreachedIDs {
 		t.unreachedRows, t.unreachedIDs = append(t.unreachedRows, t.rows+i), append(t.unreachedIDs, id)
@@ -357,7 +355,7 @@ func (t *tally) addBlock(codes *vectors.CSR, s *blockSums) {
 	t.l1 += s.l1
 }
 
-// report sets the metrics of e, whose Lambda is set. Without rows they are zero.
+// report sets the metrics of e. The caller has set e.Lambda. Without rows the metrics are zero.
 func (t *tally) report(e *model.Encoding) {
 	e.WorstGap, e.Unreached, e.UnreachedIDs = t.worstGap, t.unreached, t.unreachedIDs
 	if t.rows == 0 {

@@ -128,7 +128,7 @@ func (b *builder) positive(name string, x float64) *gorgonia.Node {
 	return b.constant(x)
 }
 
-// Gorgonia's operations. keep stores their first error.
+// The methods below wrap Gorgonia's operations. The method keep stores the first error.
 
 func (b *builder) keep(n *gorgonia.Node, err error) *gorgonia.Node {
 	if b.err == nil {

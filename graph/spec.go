@@ -10,8 +10,8 @@ import (
 // Epsilon is the ε that prevents 0/0 in AdaGrad. It is a normal float32, because GPUs flush denormals.
 const Epsilon = 1e-30
 
-// LeastUse is the bound above which [Learn] updates an atom k: G_kk, the sum of its squared codes, must exceed
-// it. It is scale-free: codes are relative to the atoms, whose norm follows the norm of the vectors.
+// LeastUse is a bound on G_kk, the sum of the squared codes of atom k: [Learn] updates the atom only if G_kk exceeds
+// it. The bound is scale-free, because codes are relative to atoms, and the atoms' norm follows the vectors' norm.
 const LeastUse = 1e-8
 
 // Relaxation is the ω of the bound Σ_j|g_kj|/ω on the curvature of atom k in [Learn]. Below 2 the update of a block
@@ -162,8 +162,8 @@ func Dictionary(s Spec, rows int) (*Expression, error) {
 //	p = aD           β = clamp(⟨x,p⟩/⟨p,p⟩, 0, 1) for each word     A = βa
 //
 // Regularised dual averaging (RDA) knows only past gradients and overshoots; the damping β shortens the code. β
-// doesn't enter S and Q. Outputs: S, Q, A, and with the new codes loss = Σℓ(R) and error = ‖R‖². For the squared
-// loss, loss and error are equal.
+// doesn't enter S and Q. Outputs: S, Q, A, loss = Σℓ(R) and error = ‖R‖², with the residual R of the new codes.
+// For the squared loss, loss and error are equal.
 func Code(s Spec, rows int) (*Expression, error) {
 	b, err := newBuilder("code", s, rows)
 	if err != nil {

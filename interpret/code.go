@@ -80,8 +80,8 @@ func (x *Index) Sum(q Query) Code {
 	return c
 }
 
-// Steer returns c/‖c‖ + Σ_k s_k e_k, where the weight s_k of dimension k may be negative. Its dot product with the code v
-// of a row, of norm 1, is the score of the row: the cosine plus a part for each steered dimension:
+// Steer returns c/‖c‖ + Σ_k s_k e_k, where the weight s_k of dimension k may be negative. The dot product of this sum
+// with the code v of a row, scaled to norm 1, is the row's score: the cosine plus a part for each steered dimension:
 //
 //	c·v/‖c‖ + Σ_k s_k v_k
 //
@@ -151,9 +151,9 @@ type Contribution struct {
 //
 //	cosine = Σ_k u_k v_k    and    1 − cosine = Σ_k (u_k − v_k)²/2
 //
-// shared holds the nonzero terms of the first sum, and apart the nonzero terms of the second, which are positive. Both
-// are in decreasing order of absolute parts. Compare first scales codes to norm 1. For more than two codes,
-// parts are means over all pairs. A code of zeros has the cosine 0 with every other; the parts in apart then add
+// The list shared holds the nonzero terms of the first sum. The list apart holds the terms of the second, which are
+// positive. Both are in decreasing order of absolute parts. Compare first scales codes to norm 1. For more than two
+// codes, parts are means over all pairs. A code of zeros has the cosine 0 with every other; the parts in apart then add
 // up to ½, although 1 − cosine is 1.
 func Compare(codes ...Code) (shared, apart []Contribution) {
 	norms := make([]float64, len(codes))

@@ -18,15 +18,15 @@ const (
 	labelWords = 3  // largest number of words of a label
 	maxWords   = 20 // largest number of words that describe a group, including its label
 
-	// Smallest score of a word, as a share of the group's largest score.
-	minLabelScore = 0.1  // in the label
-	minScore      = 0.01 // after the label
+	// A word requires at least this share of the group's largest score.
+	minLabelScore = 0.1  // for a word of the label
+	minScore      = 0.01 // for the other words of a description
 
-	// A word describes the range where its score is largest, and ranges where it is at least this share of the largest.
+	// A word can describe each range where its score is at least this share of its largest score.
 	sharedScore = 0.6
 
-	// labelWeight is the weight of κ_l in the value of a label's next word; see GroupLabels. With 1, words that many
-	// labels could have add most; with 0, words that resemble the label's.
+	// labelWeight is the weight of κ_l in the second formula of GroupLabels. A weight of 1 favours words that many
+	// labels could have. A weight of 0 favours words that resemble the other words of the label.
 	labelWeight = 0.9
 
 	// If less than minReach of a group's texts contain a word of the label, values of words are lowered.
@@ -57,13 +57,13 @@ const (
 // κ′ is the κ of "the text contains the word or an earlier word of the label", and κ_l the κ of "the text contains an
 // earlier word of the label". NPMI is the mean normalised pointwise mutual information of the word and each earlier word
 // (Bouma 2009). The words of a label thus cover most texts of the group, and occur together. If only a
-// share r < 0.15 of the group's texts contains a word of the label with the new word, the first formula is multiplied by
+// share r < 0.15 of the group's texts contains the new word or an earlier one, the first formula is multiplied by
 // r/0.15, and the second by (r/0.15)⁸.
 //
-// A phrase of words that are often adjacent, such as "hard drive", replaces its words if its score is at least 0.9 times
+// A phrase of two adjacent words, such as "hard drive", replaces the words if the phrase's score is at least 0.9 times
 // the lower of their scores and at least 0.5 times the higher. The label of a group without words is the beginning of a
-// text. If two labels would be the same, another word replaces the last word of one. Without another word they stay the
-// same, and [Distinct] can number them. GroupLabels counts words in at most 20,000 texts.
+// text. If two labels would be the same, another word replaces the last word of one. If there is no other word, the
+// labels stay the same, and [Distinct] can number them. GroupLabels counts words in at most 20,000 texts.
 //
 // If rows are words, the label consists of the words nearest to the sum of the range's codes.
 //
@@ -96,7 +96,7 @@ func (x *Index) GroupLabels(groups []int32, ranges [][2]int32, n int) (labels []
 
 // rowsOf returns the rows of each range of groups, in the order of their groups.
 func rowsOf(groups []int32, ranges [][2]int32) [][]int32 {
-	var starts []int32 // start of each group in all
+	var starts []int32 // index in the slice all of each group's first row
 	for _, r := range ranges {
 		starts = append(starts, make([]int32, max(0, int(r[1])+1-len(starts)))...)
 	}
@@ -165,7 +165,7 @@ type description struct {
 	reach float64 // share of the group's texts that contain a word of the label
 }
 
-// describeWordless describes each group without words by the beginning of a text. rows returns the rows of a group.
+// describeWordless describes each group without words by the beginning of a text. rows(g) returns the rows of group g.
 func (x *Index) describeWordless(descriptions []description, rows func(group int) []int32) {
 	for g := range descriptions {
 		if group := rows(g); descriptions[g].label == 0 && len(group) > 0 {
@@ -174,8 +174,8 @@ func (x *Index) describeWordless(descriptions []description, rows func(group int
 	}
 }
 
-// Distinct returns labels, lists of words, with a number after the last word of repeated labels: "rain",
-// "rain (2)", "rain (3)". It changes no empty label.
+// Distinct returns the labels, with repeated ones numbered. A label is a list of words, and the number follows the last
+// word: "rain", "rain (2)", "rain (3)". Empty labels get no numbers.
 func Distinct(labels [][]string) [][]string {
 	distinct := slices.Clone(labels)
 	uses := map[string]int{}
@@ -305,11 +305,11 @@ func beginning(s string) string {
 // maxTightTexts is the largest number of texts that tightness compares.
 const maxTightTexts = 200
 
-// minTightness is the smallest ratio of a word's tightness to the group's in a score.
+// minTightness is the lower limit of t_w / t_g in scores; see GroupLabels.
 const minTightness = 0.02
 
 // tightness returns the mean cosine of all pairs of the given rows' codes, minus the mean cosine of all pairs of the
-// index. It returns 0 for fewer than two rows. The K sums are scratch space.
+// index. It returns 0 for fewer than two rows. The argument sums, of length K, is scratch space.
 func (x *Index) tightness(rows []int32, sums []float64) float64 {
 	if len(rows) < 2 {
 		return 0
@@ -335,20 +335,20 @@ type counter struct {
 	seen   []uint32 // words of the group
 	marked []bool   // by row, for addCohesion
 
-	inGroup, labelled []bool    // by row, for chooseLabel: whether the text is in the group, and contains a word of the label
+	inGroup, labelled []bool    // by row, for chooseLabel: texts of the group, and texts with a word of the label
 	sums              []float64 // by dimension
 }
 
 // maxCandidates is the largest number of words of a group for which tightness and NPMI are computed.
 const maxCandidates = 60
 
-// A word counts in repeated passages, too, if more than formulaShare of a group's texts and more than formulaTexts of all
-// texts contain it. Such passages are a formula, as in financial news, rather than quotations or signatures. A word is
-// left out if less than minPrecision of its texts are in the group. If less than fullPrecision of them are, its score is
-// lowered so much that it is chosen only for want of better words. The odds that a text contains the word must be minOdds
-// times as large in the group as outside, even if they are two standard errors lower, unless only texts of the group contain
-// it. This leaves out function words of any language, which all groups contain, and words that are frequent in a group of
-// few texts by chance.
+// A word also counts in repeated passages if more than formulaShare of a group's texts and more than formulaTexts of
+// all texts contain it. Such a passage is a formula, as in financial news, rather than a quotation or a signature.
+//
+// A word is left out if less than minPrecision of its texts are in the group. If less than fullPrecision are, the
+// word's score is so low that any better word is preferred. If texts outside the group contain the word, its odds
+// ratio, lowered by two standard errors, must be at least minOdds. This leaves out function words of any language,
+// which all groups contain, and words that are frequent in a group of few texts by chance.
 const (
 	formulaShare  = 0.25
 	formulaTexts  = 0.01
@@ -358,7 +358,7 @@ const (
 )
 
 // candidates returns the words with the largest κ for a group of texts. In a group of four texts or more, a word must
-// occur in at least two. Names are left out: words that stand beside addresses in most of their texts. If repeated is
+// occur in at least two. Names, which stand beside addresses in most of their texts, are left out. If repeated is
 // true, names, words of repeated passages and words of addresses count, too.
 func (c *counter) candidates(t *text.Terms, p *text.Postings, group []int32, repeated bool) []candidate {
 	c.seen = c.seen[:0]
@@ -401,15 +401,15 @@ func (c *counter) candidates(t *text.Terms, p *text.Postings, group []int32, rep
 	return list
 }
 
-// distinguishes reports whether all texts with the second of two properties have the first, or the odds ratio of both,
-// lowered by two standard errors, is at least minOdds. It adds 1/2 to the number of texts with both properties, with one and
-// with none (Haldane 1956).
+// distinguishes reports whether all texts with property b also have property a, or whether the odds ratio of a and b,
+// lowered by two standard errors, is at least minOdds. The ratio is computed from four numbers of texts, each increased
+// by 1/2 (Haldane 1956).
 func distinguishes(both, a, b, total float64) bool {
 	w, x, y, z := both+0.5, a-both+0.5, b-both+0.5, total-a-b+both+0.5
 	return both == b || math.Log(w*z/(x*y))-2*math.Sqrt(1/w+1/x+1/y+1/z) >= math.Log(minOdds)
 }
 
-// kappaOf returns Cohen's κ of two properties of texts, given the number of texts with both and with each.
+// kappaOf returns Cohen's κ of two properties. Its arguments are numbers of texts: with both, with a, with b, and all.
 func kappaOf(both, a, b, total float64) float64 {
 	return 2 * (both*total - a*b) / (a*(total-b) + b*(total-a))
 }
@@ -433,7 +433,7 @@ func (c *counter) chooseLabel(t *text.Terms, p *text.Postings, group []int32, ca
 		c.inGroup[i] = true
 	}
 	total, inside := float64(len(c.marked)), float64(len(group))
-	both, with, kappa := 0.0, 0.0, 0.0 // number of texts with a word of the label in the group and in all, and their κ
+	both, with, kappa := 0.0, 0.0, 0.0 // numbers of texts with a word of the label, in the group and in total; their κ
 	for d.label < n {
 		best, bestValue := -1, 0.0
 		for i, w := range candidates {
@@ -466,7 +466,7 @@ func (c *counter) chooseLabel(t *text.Terms, p *text.Postings, group []int32, ca
 	return d
 }
 
-// countNew counts texts without a word of the label: those in the group, and all.
+// countNew returns the number of the given texts without a word of the label: in the group, and in total.
 func (c *counter) countNew(texts []int32) (inGroup, all float64) {
 	for _, i := range texts {
 		if !c.labelled[i] {
@@ -479,8 +479,8 @@ func (c *counter) countNew(texts []int32) (inGroup, all float64) {
 	return inGroup, all
 }
 
-// keepPhrases returns the words among the candidates, and the phrases that can replace their words. Both words of such a
-// phrase are candidates. Its score is at least 0.9 times the lower of their scores and at least 0.5 times the higher.
+// keepPhrases removes phrases that can't replace their words. Both words of a phrase must be candidates, and the
+// phrase's score must be at least 0.9 times the lower of their scores and at least 0.5 times the higher.
 func keepPhrases(t *text.Terms, candidates []candidate) []candidate {
 	scores := make(map[string]float64, len(candidates))
 	for _, c := range candidates {
@@ -506,7 +506,7 @@ func phraseOf(t *text.Terms, candidates []candidate, i int) int {
 }
 
 // sharesWord reports whether a word of a phrase shares a prefix with a word of the others. In a script without spaces, it
-// also reports whether the phrase contains one of the others, or the reverse.
+// is also true if the phrase contains one of the others, or one of them contains the phrase.
 func sharesWord(phrase string, others []string) bool {
 	for _, other := range others {
 		if text.IsUnspaced(phrase) && (strings.Contains(phrase, other) || strings.Contains(other, phrase)) {
@@ -521,7 +521,7 @@ func sharesWord(phrase string, others []string) bool {
 	return false
 }
 
-// addCohesion adds to each candidate its NPMI with a word.
+// addCohesion adds each candidate's NPMI with a word to the candidate's cohesion.
 func (c *counter) addCohesion(p *text.Postings, candidates []candidate, word uint32) {
 	texts := p.With(word)
 	for _, i := range texts {

@@ -34,7 +34,7 @@ import (
 
 // An Index finds the rows of a dimension, and the rows nearest to a code, without a scan of all codes.
 // It stores the nonzeros a second time, by dimension. This requires 6 bytes per nonzero and about 50
-// per row in addition to the codes. Its methods may be called concurrently.
+// bytes per row in addition to the codes. Its methods may be called concurrently.
 type Index struct {
 	Codes *vectors.Sparse // V×K, with a word for each row
 
@@ -51,14 +51,14 @@ type Index struct {
 	// Each of these functions computes its result at the first call, and stores it.
 	terms      func() *text.Terms
 	postings   func() *text.Postings
-	sample     func() *sample // up to maxSample rows
+	sample     func() *sample // an index of up to maxSample rows
 	lines      func() *text.Lines
 	meanCosine func() float64                    // mean over all pairs of up to maxSample rows
 	poleWords  func() (words, labels [][]string) // by Pole.index, if rows are texts
 
 	stop map[string]bool // see WithStopWords
 
-	// Nonzeros by column, and within a column by row. Rows are in blocks of blockRows. The rows of
+	// The nonzeros are sorted by column, then by row. Rows are in blocks of blockRows. The rows of
 	// column k in block b are low[starts[k·blocks+b]:starts[k·blocks+b+1]].
 	blocks int
 	starts []int64

@@ -26,9 +26,9 @@ type Label struct {
 	ID    int    // number of the dimension, or of the topic
 	Name  string // short; "" if there is only a note
 	Note  string // one line
-	Topic bool   // ID is a topic
+	Topic bool   // ID is the number of a topic
 
-	Proposed bool // by a program, and not edited by a person
+	Proposed bool // the name is from a program, and no person has edited it
 }
 
 // labelFields is the JSON of a label.
@@ -235,8 +235,8 @@ func ParseStopWords(text string) ([]string, error) {
 	return words, nil
 }
 
-// ChangeStopWords replaces the stop words of a model, which must not contain line breaks. Without words, it removes the
-// file. [ReadStopWords] describes the file, and [ChangeLabels] the lock and check.
+// ChangeStopWords replaces the stop words of a model. The words must not contain line breaks. If there are none, it
+// removes the file. It uses a lock and the function check as [ChangeLabels] does. See [ReadStopWords] for the file.
 func ChangeStopWords(ctx context.Context, labels string, words []string, check func() error) error {
 	unlock, err := atomicfile.Lock(ctx, filepath.Dir(labels))
 	if err != nil {
@@ -258,11 +258,10 @@ func ChangeStopWords(ctx context.Context, labels string, words []string, check f
 	})
 }
 
-// ChangeLabels sets labels in the labels.json at path, of a model with K dimensions, and returns all
-// labels. It trims spaces around names and notes, and deletes labels that have neither. A proposal replaces no label of a
-// person. A lock makes other
-// processes that change labels wait. ChangeLabels calls check before it writes the file, and writes nothing
-// if check returns an error. It also fails if [Label.Check] or [ReadLabels] does.
+// ChangeLabels sets labels in the labels.json at path, of a model with K dimensions, and returns all labels. It trims
+// spaces around names and notes, and deletes labels that have neither. A proposal doesn't replace the label of a
+// person. A lock makes other processes that change labels wait. ChangeLabels calls check before it writes the file. If
+// check returns an error, it writes nothing. It also fails if [Label.Check] or [ReadLabels] does.
 func ChangeLabels(ctx context.Context, path string, dimensions int, changes []Label, check func() error) (Labels, error) {
 	unlock, err := atomicfile.Lock(ctx, filepath.Dir(path))
 	if err != nil {

@@ -72,7 +72,7 @@ func normalized(atoms []float32, dim int) blas32.General {
 	return u
 }
 
-// assignColumns assigns a different one of m ≥ n columns to each of n rows, so that the sum of cosines is largest.
+// assignColumns assigns each of n rows its own column, out of m ≥ n columns, so that the sum of cosines is largest.
 // It returns the row of each column, or −1.
 func assignColumns(ctx context.Context, cosines blas32.General) (rowOf []int, err error) {
 	n, m := cosines.Rows, cosines.Cols

@@ -6,7 +6,7 @@ import (
 )
 
 // Memory estimates, in bytes, the memory of an index of codes with its labels, and the additional memory of its first
-// search for the words of texts. Both are upper limits for usual texts: peaks per row, nonzero and byte of text.
+// search for the words of texts. Both are upper limits for usual texts, from peaks per row, nonzero and byte of text.
 func Memory(codes *vectors.Sparse) (index, search uint64) {
 	const (
 		perRow, perNonzero, perBlock  = 80, 6, 8

@@ -74,9 +74,9 @@ func (x *Index) rank(p Pole, n int, score func(row int, value float32) float64) 
 	return entries
 }
 
-// valueWeight is λ of LDAvis's relevance (Sievert and Shirley 2014, §3.1). With 1, rows are ranked by value; with 0, by
-// the value's share of its row. LDAvis recommends 0.6 for counts. For codes, 0.6 prefers words with only small values,
-// such as "usually" and "addi", to words with large values, such as "rate" and "mutex".
+// valueWeight is λ of LDAvis's relevance (Sievert and Shirley 2014, §3.1). A weight of 1 ranks rows by value, a weight
+// of 0 by the value's share of its row. LDAvis recommends 0.6 for counts. For codes, 0.6 prefers words with only small
+// values, such as "usually" and "addi", to words with large values, such as "rate" and "mutex".
 const valueWeight = 0.8
 
 // relevanceScale returns the factor that turns a value into exp(relevance), given Σ|a| of its row.
@@ -99,7 +99,7 @@ func (x *Index) Strongest(n int) []int {
 	return dimensions
 }
 
-// topTexts is the smallest number of texts that the words of a pole describe, if it has as many.
+// topTexts is the smallest number of texts that the words of a pole describe, if the pole has as many.
 const topTexts = 20
 
 // Words returns up to n words for a pole. If rows are words, they are the words with the largest values. If rows
@@ -220,9 +220,9 @@ func (x *Index) Coherence(p Pole) float64 {
 	return x.meanCosineOf(rows, p.Dimension, make([]float64, x.Codes.Cols)) - x.meanCosine()
 }
 
-// meanCosineOf returns the mean cosine of the codes of all pairs of n rows. It leaves out the dimension without, unless
-// that is −1. For codes u of norm 1 the mean is (‖Σu‖² − n)/(n² − n). A code of zeros has the cosine 0 with others. The
-// K sums are scratch space.
+// meanCosineOf returns the mean cosine of the codes of all pairs of n rows. The argument without is a dimension to
+// leave out, or −1. For codes u of norm 1 the mean is (‖Σu‖² − n)/(n² − n). A code of zeros has the cosine 0 with
+// others. The argument sums, of length K, is scratch space.
 func (x *Index) meanCosineOf(rows []int32, without int, sums []float64) float64 {
 	n := float64(len(rows))
 	if n < 2 {

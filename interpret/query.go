@@ -15,7 +15,7 @@ import (
 // Kinds of queries.
 const (
 	QueryDimension = "dimension"  // a number, also after "#" or "dimension", or a label
-	QueryWords     = "words"      // one word, or two to four to compare: bank river
+	QueryWords     = "words"      // one word, or two to four words to compare: bank river
 	QuerySum       = "arithmetic" // king - man + woman
 	QueryText      = "text"       // in quotes, or five words or more
 	QuerySearch    = "search"     // words of texts
@@ -202,7 +202,7 @@ func (x *Index) lookup(token string) (row int, ok bool) {
 	return x.Row(strings.TrimFunc(token, func(r rune) bool { return unicode.IsPunct(r) && !strings.ContainsRune(operators, r) }))
 }
 
-// add adds weight to the term of a row.
+// add increases the weight of a row's term, and appends a missing term.
 func (q *Query) add(row int, weight float64) {
 	i := slices.IndexFunc(q.Terms, func(t Term) bool { return t.Row == row })
 	if i < 0 {

@@ -24,7 +24,7 @@ type queryWord struct {
 	ids    []uint32 // id of the word, or ids of the words that begin with it
 	texts  []int32  // rows
 	idf    float64
-	prefix bool // whether ids are longer words
+	prefix bool // no text contains the word; ids are of longer words
 	common bool // too frequent to be required
 }
 

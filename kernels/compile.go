@@ -16,9 +16,9 @@ type executable struct {
 	numbers    int // count of the numbers: the program's, scales, and sums over runs
 	steps      []*step
 	halves     []halfMatrix
-	share      int            // place of the second partial product of decode (split-K), which the others follow; 0 if there is none
+	share      int            // first of the places of decode's further partial products (split-K); 0 if there are none
 	sums       map[string]int // index of each number that is summed over runs: loss, error, shortened, nonzeros, l1
-	rowNumbers int            // count of row numbers: numbers that each row stores for totals and factors
+	rowNumbers int            // count of row numbers, which each row stores for totals and factors
 	finish     *finish        // nil if the program doesn't update the codes
 }
 
@@ -29,7 +29,7 @@ type halfMatrix struct {
 	number int // index of its scale
 }
 
-// finish stores the indices of the row numbers of finish_codes, which scales and counts updated codes.
+// finish stores the row-number indices of the kernel finish_codes, which scales and counts updated codes.
 type finish struct {
 	factors      int // −1 if codes aren't scaled
 	nonzeros, l1 int
@@ -58,7 +58,7 @@ func compile(p *program.Program, precision Precision) *executable {
 		for _, s := range p.Steps {
 			x.addHalfFactors(s)
 		}
-		// Programs that update the dictionary run on few rows, which make few tiles. Several blocks share each tile.
+		// Programs that update the dictionary run on few rows, which make few tiles. So several blocks share each tile.
 		if slices.ContainsFunc(p.Steps, func(s program.Step) bool { _, ok := s.(*program.Update); return ok }) {
 			x.share = x.places()
 		}
@@ -72,7 +72,7 @@ func compile(p *program.Program, precision Precision) *executable {
 
 func isCorrelate(s program.Step) bool { _, ok := s.(*program.Correlate); return ok }
 
-// addCodeUpdate adds the steps of [program.Code] with the squared loss, for which update_codes is one kernel. It
+// addCodeUpdate adds the steps of [program.Code] with the squared loss. The kernel update_codes runs them all. It
 // keeps residuals and decoded codes on chip, so the program has no vectors after D. Its first row number is the loss.
 func (x *executable) addCodeUpdate(s *program.Correlate, damping *program.Decode) {
 	short := *x.Program
@@ -142,8 +142,8 @@ func (x *executable) add(s program.Step) {
 	}
 }
 
-// joinTotals moves the totals of earlier steps over rows to the last step, the Search of an Update. They are the
-// loss, which no step of the program reads.
+// joinTotals moves the totals over rows from earlier steps to the last step, the Search of an Update. These totals
+// are the loss, which no step of the program reads.
 func (x *executable) joinTotals() {
 	search := x.steps[len(x.steps)-1]
 	for _, s := range x.steps[:len(x.steps)-1] {

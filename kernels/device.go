@@ -39,9 +39,9 @@ type Device struct {
 type Precision string
 
 const (
-	fp16 Precision = "fp16" // scaled float16 factors of 11 bits, float32 sums
-	tf32 Precision = "tf32" // TF32 factors of 11 bits, float32 sums
-	fp32 Precision = "fp32" // each factor is a sum of two TF32 numbers: three products instead of one
+	fp16 Precision = "fp16" // products of scaled float16 factors (11 bits), with float32 sums
+	tf32 Precision = "tf32" // products of TF32 factors (11 bits), with float32 sums
+	fp32 Precision = "fp32" // each factor is a sum of two TF32 numbers, so that a product takes three TF32 products
 )
 
 // Supports returns an error that wraps [ErrUnsupported] if only the CPU trains with these hyperparameters.

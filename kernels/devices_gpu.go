@@ -2,8 +2,8 @@
 
 package kernels
 
-// The linker puts the flags of a package before the flags of its imports, so each package that imports cu
-// repeats driver's flags.
+// Every package that imports cu repeats the linker flags of package driver, because the linker puts a package's flags
+// before the flags of its imports.
 
 // #cgo LDFLAGS: -L${SRCDIR}/internal/driver -Wl,--as-needed
 import "C"

@@ -28,8 +28,8 @@
 //	                     instructions, but no new kernel
 //	totals               sums over rows, and arithmetic on them
 //
-// With float16 factors, two kernels do more. update is accumulate with AdaGrad of the dictionary in its epilogue.
-// update_codes is the whole code step: decode, correlate, and decode of the new codes.
+// With float16 factors, two kernels do more. The kernel update runs accumulate, with AdaGrad of the dictionary in the
+// epilogue. The kernel update_codes runs the whole code step: decode, correlate, and decode of the new codes.
 //
 // compile.go translates programs to launches. A pass queues all its launches before the host waits. The
 // launches of a dictionary pass are the same in every epoch with the same batch size. They become a CUDA graph

@@ -82,7 +82,7 @@ func newEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch 
 	return e, nil
 }
 
-// openEncoder returns an encoder without device memory. It loads the kernels of the given files too.
+// openEncoder returns an encoder without device memory. It also loads the kernels of the given files.
 func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch int, files ...string) (*encoder, error) {
 	if err := dictionary.Validate(); err != nil {
 		return nil, fmt.Errorf("kernels: %w", err)
@@ -159,7 +159,7 @@ const maxPacked = 256 << 20
 
 // prepare copies the dictionary and allocates device memory for e.batch rows. It reduces e.batch to the number
 // of rows that fit beside the reserved bytes, and returns an error if fewer than minRows fit. If learns is set, the
-// encoder stores dense codes on the device and returns no codes, and the learner computes the step size.
+// encoder stores dense codes on the device and returns no codes; the learner then computes the step size.
 func (e *encoder) prepare(minRows int, reserved int64, learns bool) error {
 	g := e.gpu
 	defer g.enter()()
@@ -302,7 +302,7 @@ func (e *encoder) collect() {
 	out.Loss = append(out.Loss, s.onHost.losses[:s.rows]...)
 }
 
-// load copies n rows minus the mean to the device.
+// load centres n rows and copies them to the device.
 func (e *encoder) load(y pointer[float32], n int, row func(i int) []float32) {
 	g, s := e.gpu, e.slot
 	g.waitHost(s.loaded) // the slot's last copy may still read staging

@@ -78,8 +78,8 @@ type gpu struct {
 	err       error
 }
 
-// Start initialises the GPU in the background and compiles the kernels for online learning and encoding, except the
-// search, whose kernel depends on the length of rows.
+// Start initialises the GPU in the background and compiles the kernels for online learning and encoding. It leaves
+// out the search, because the search kernel depends on the length of rows.
 // Learners, encoders and trainers of the returned device use this CUDA context one after the other, so that
 // the GPU is initialised once. The context is released when the process ends.
 func (d Device) Start() Device {
@@ -311,7 +311,7 @@ func inBytes(n int64) string {
 	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
 
-// alloc returns device memory for n elements, which the compute stream clears.
+// alloc returns device memory for n elements. The compute stream clears it.
 func alloc[T any](g *gpu, n int) pointer[T] {
 	if g.err != nil {
 		return 0
@@ -385,7 +385,7 @@ func (g *gpu) unpadded(p pointer[float32], rows, width, pitch int) ([]float32, e
 	return out, g.err
 }
 
-// latent follows the name of a waiting call in its error: such a call also reports failures of earlier work.
+// latent follows the name of a waiting call in an error, because such a call also reports failures of earlier work.
 const latent = " (a kernel or copy before it failed)"
 
 // synchronize waits for the work of a stream, and reports its failures.

@@ -39,10 +39,10 @@ type learner struct {
 	work    pointer[float64] // 2·L: scratch of the kernel power
 
 	resident   pointer[float32]     // V×L: all rows minus the mean; 0 if they don't fit
-	order      pointer[int32]       // V: the resident rows of the queued mini-batches
+	order      pointer[int32]       // V: indices of the rows of the queued mini-batches
 	sumProgram pointer[instruction] // adds the losses, nonzeros and Σ|a| of a batch's codes a to numbers
-	squares    body                 // for AtomSquares, into decoded
-	numbers    pointer[float64]     // numberCount for the mini-batch before, then for each queued mini-batch
+	squares    body                 // launch for AtomSquares, which writes to decoded
+	numbers    pointer[float64]     // numberCount numbers for the previous mini-batch, then for each queued one
 }
 
 // Learner implements [backend.Device]. For exact codes, o.Gap > 0, it returns an error that wraps [ErrUnsupported].
@@ -82,8 +82,8 @@ func (l *learner) Close() error { return l.gpu.Close() }
 // maxQueued is the maximum number of mini-batches that the host queues before it waits. It bounds the pending work.
 const maxQueued = 64
 
-// Numbers of a mini-batch in device memory: sumCount sums over its rows, the loss first, then nonzeros and Σ|a|; a
-// scratch number; the largest eigenvalue of DᵀD before the step; and the count of jacobi.
+// A mini-batch has numberCount numbers in device memory: sumCount sums over its rows (loss, nonzeros, Σ|a|), a scratch
+// number, the largest eigenvalue of DᵀD before the step, and the count of the kernel jacobi.
 const (
 	sumCount         = 3
 	eigenvalueNumber = sumCount + 1
@@ -142,7 +142,7 @@ func (l *learner) copyRowsToDevice() {
 		return
 	}
 	l.order, l.resident = alloc[int32](g, rows), alloc[float32](g, rows*pitch)
-	if errors.Is(g.err, cu.OutOfMemory) { // another process has taken what was free
+	if errors.Is(g.err, cu.OutOfMemory) { // another process has allocated the free memory
 		l.resident, g.err = 0, nil
 		return
 	}

@@ -30,7 +30,7 @@ func newSizes(p backend.Problem, precision Precision, codeBatch int) sizes {
 		s.storePitch, s.fused = s.codePitch/2, true
 	}
 	if s.codeBatch == 0 {
-		// A few tiles per multiprocessor. Totals are rounded after each step, so codeBatch depends on K alone.
+		// A step has a few tiles per multiprocessor. Each step rounds totals, so codeBatch depends only on K.
 		const elements, maxRows, tile = 48 << 20, 16384, 128
 		s.codeBatch = max(tile, min(maxRows, elements/s.codePitch/tile*tile))
 	}

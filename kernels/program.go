@@ -21,7 +21,7 @@ type deviceProgram struct {
 	constants []float64 // numbers that the host computes before a run
 }
 
-// rowLaunches are the arguments of a step's launches of body and totals, except the rows.
+// rowLaunches are the arguments of a step's launches of the kernels body and totals, without the number of rows.
 type rowLaunches struct {
 	body   body
 	totals totals

@@ -10,7 +10,7 @@ func allocated[T any](a allocator, n int, zeroed bool) pointer[T] {
 	return pointer[T](a(int(bytesOf[T](n)), zeroed))
 }
 
-// searchKernel is one of the kernels of the search, and its file.
+// searchKernel is a kernel of the search. Its file has the same name.
 type searchKernel struct {
 	name          string
 	length, warps int // maximum length of rows, and warps of a block; 0 for search_any
@@ -19,7 +19,7 @@ type searchKernel struct {
 // searchKernels are the kernels for rows of limited length, the shortest first.
 var searchKernels = []searchKernel{{"search_128", 128, 4}, {"search_320", 320, 4}, {"search_384", 384, 4}, {"search_768", 768, 8}, {"search_1024", 1024, 8}}
 
-// searchFor returns the kernel for rows of a length, where a block may use at most maxShared bytes of shared memory.
+// searchFor returns the kernel for rows of length dim. A block may use at most maxShared bytes of shared memory.
 func searchFor(dim, maxShared int) searchKernel {
 	for _, k := range searchKernels {
 		if k.length >= dim && k.shared() <= maxShared {
@@ -29,7 +29,7 @@ func searchFor(dim, maxShared int) searchKernel {
 	return searchKernel{name: "search_any"}
 }
 
-// bytePitch returns the pitch of rows of D8. In shared memory, eight adjacent rows are in different banks.
+// bytePitch returns the pitch of rows of D8. It puts eight adjacent rows into different banks of shared memory.
 func (k searchKernel) bytePitch() int { return k.length + 16 }
 
 // shared returns the bytes of shared memory of a block: R8, two tiles of D8, Z8, and numbers of each row.
@@ -65,7 +65,7 @@ func newRoundedAtoms(a allocator, w widths, k searchKernel) roundedAtoms {
 	return r
 }
 
-// roundedBytes returns the bytes of D8 and of its transpose, which only search_any needs.
+// roundedBytes returns the sizes of D8 and of its transpose in bytes. Only search_any needs the transpose.
 func (w widths) roundedBytes(k searchKernel) (bytes, across int) {
 	if k.length > 0 {
 		return k.tiles(w.atoms) * searchAtoms * k.bytePitch(), 0

@@ -54,7 +54,7 @@ func (b *trainer) Restore(dictionary []float32, codes *vectors.CSR) error {
 type stateMatrix struct {
 	device             pointer[float32]
 	rows, width, pitch int     // the pitch in units of 4 bytes
-	scale              float64 // scale of float16 elements; floats for float32
+	scale              float64 // scale of float16 elements; the constant floats if elements are float32
 }
 
 // floats is the scale of a stateMatrix of float32.

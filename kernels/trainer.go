@@ -30,12 +30,12 @@ type trainer struct {
 
 	dictionary pointer[float32] // D, K×L
 	squares    pointer[float32] // H, K×L
-	// With fp16, a copy of D in float16. The codes in state are then float16, too, two per float32.
+	// dictionaryHalves is a float16 copy of D, for fp16 only. The codes in state are then float16 too, two per float32.
 	dictionaryHalves pointer[half]
 	products         [program.SquaresProduct + 1]pointer[float32]
-	rowNumbers       pointer[float64] // for each index of a row number, rowPitch values, one per row
+	rowNumbers       pointer[float64] // for each index of a row number: rowPitch values, one per row
 	used             pointer[int32]   // K: 1 for atoms with a nonzero
-	atomSquares      body             // for [trainer.AtomSquares], into rowNumbers
+	atomSquares      body             // launch for [trainer.AtomSquares], which writes to rowNumbers
 
 	state    rowState // state of all rows
 	nonzeros int64    // number of nonzeros, after the first code pass
@@ -88,7 +88,7 @@ func newTrainer(d Device, p backend.Problem, codeBatch int) (*trainer, error) {
 	return b, nil
 }
 
-// trainingPrecision returns tf32 instead of fp16 if update_codes can't run the code step.
+// trainingPrecision returns tf32 instead of fp16 if the kernel update_codes can't run the code step.
 func (g *gpu) trainingPrecision(wanted Precision, codeStep *program.Program, dim int) Precision {
 	if wanted == fp16 && !(codeStep.Squared && dim <= updateCodesDim && updateCodesShared <= g.maxShared) {
 		return tf32
@@ -179,7 +179,7 @@ func (b *trainer) Epoch(ctx context.Context, epoch, batch int) (sums backend.Sum
 	return sums, err
 }
 
-// maxRepeated is the maximum number of dictionary steps in a graph, whose memory grows with its launches.
+// maxRepeated is the maximum number of dictionary steps in a CUDA graph. A graph's memory grows with its launches.
 const maxRepeated = 1024
 
 // dictionaryPass runs a dictionary step for each batch of rows, in order.

@@ -86,8 +86,8 @@ func (d *Dictionary) Decode(dst []float64, index []int32, value []float32) {
 const QueryWeights = 128
 
 // Query returns the weights of a query by the dense vector x, of length L: the n largest entries of Dx/‖x‖ + steering,
-// or the n of largest absolute value if signed, in the order of dimensions. Steering may be nil. Without signed,
-// weights are positive, as some search engines require, and there may be fewer than n.
+// or the n of largest absolute value if signed, in the order of dimensions. Steering may be nil. If signed is
+// false, weights are positive, as some search engines require, and there may be fewer than n.
 //
 // The index must hold the codes a divided by the norms of their reconstructions, ‖μ + aD‖ (see [Model.Norms]). The
 // score of a row, the sum of weight times value, is then close to its cosine with x, since x·(aD) = (Dx)·a.

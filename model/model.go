@@ -51,7 +51,7 @@ type Model struct {
 	Labels []byte
 }
 
-// Norms returns ‖μ + aD‖ for each code a, the norms of the reconstructions. The error is ctx's.
+// Norms returns ‖μ + aD‖ for each code a, the norms of the reconstructions. If ctx is cancelled, it returns ctx.Err().
 func (m *Model) Norms(ctx context.Context) ([]float64, error) {
 	norms := make([]float64, m.Codes.Rows)
 	x := make([]float64, m.Dictionary.Dim)
@@ -185,8 +185,8 @@ type Input struct {
 
 	Texts bool `json:"texts,omitempty"` // rows are texts
 
-	// FileCount is the number of files, or 0 for one; SHA256 then covers all. Files lists them if there are at
-	// most 100.
+	// FileCount is the number of files, or 0 for a single file. SHA256 covers all files. Files lists them if
+	// there are at most 100.
 	FileCount int            `json:"file_count,omitempty"`
 	Files     []vectors.File `json:"files,omitempty"`
 }
@@ -229,7 +229,7 @@ type Encoding struct {
 	FirstLambda float64 `json:"first_lambda,omitempty"` // λ of the first step; 0 for exact codes
 	Steps       int     `json:"steps,omitempty"`        // number of FISTA steps; 0 for exact codes
 	Nonzeros    int     `json:"nonzeros,omitempty"`     // maximum of nonzeros per row; 0 for exact codes
-	Search      int     `json:"search,omitempty"`       // [encode.SearchVersion]; 0 for exact codes and before version 2
+	Search      int     `json:"search,omitempty"`       // [encode.SearchVersion]; 0 for exact codes or before version 2
 	Gap         float64 `json:"gap,omitempty"`          // requested bound of the relative duality gap of exact codes; 0 for others
 
 	Variance    float64 `json:"variance,omitempty"`  // mean ‖x_i − μ‖²; 0 for the codes of a training by "paper"
@@ -243,11 +243,11 @@ type Encoding struct {
 
 	UnreachedIDs []string `json:"unreached_ids,omitempty"` // IDs of the first five rows whose gap exceeds Gap
 
-	Shard *Shard `json:"shard,omitempty"` // nil if the codes are of all rows of the input
+	Shard *Shard `json:"shard,omitempty"` // nil if all rows of the input are encoded
 }
 
-// Explained returns the explained variance, 1 − Error/Variance. It is negative if zero codes would have
-// a smaller error. It is unknown for the codes of a training by the recipe "paper".
+// Explained returns the explained variance, 1 − Error/Variance, which is negative if codes of zeros would have
+// a smaller error. The result known is false for codes that a training by the recipe "paper" computed.
 func (e *Encoding) Explained() (share float64, known bool) {
 	return 1 - e.Error/e.Variance, e.Variance > 0
 }
@@ -265,8 +265,8 @@ func (t *Training) PaperEncoding() *Encoding {
 	}
 }
 
-// Shard describes a part of an input: the blocks of rows with n mod Of = Index−1, where n is the number of
-// the block, from 0. A block has encode.Block rows.
+// Shard describes a part of an input. Block n of the rows is in the shard if n mod Of = Index−1. Blocks have
+// encode.Block rows, and are numbered from 0.
 type Shard struct {
 	Index  int       `json:"index"`  // 1 to Of
 	Of     int       `json:"of"`     // number of shards

@@ -147,7 +147,7 @@ func (p Paper) Validate() error {
 	return err
 }
 
-// maxEpochs is the largest number of epochs. The metrics of more would exceed the size limit of
+// maxEpochs is the largest number of epochs. The metrics of more epochs would exceed the size limit of
 // model.json.
 const maxEpochs = 100_000
 

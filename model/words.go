@@ -14,7 +14,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// rowsFile returns the name of the file with the rows of in. Words are in words.txt, one per line, valid by
+// rowsFile returns the name of the file with the rows of the input. Words are in words.txt, one per line, valid by
 // [vectors.CheckID]. Texts are in texts.jsonl, one object per line, with the id, the text and the columns of a
 // row as strings.
 func (in *Input) rowsFile() string {
@@ -77,7 +77,7 @@ func rowKeys(names []string) (keys [][]byte) {
 	return keys
 }
 
-// next reads the next row into words and texts. It returns io.EOF after the last.
+// next reads the next row into words and texts. It returns io.EOF after the last row.
 func (r *rowReader) next(words *[]string, texts *vectors.Texts) error {
 	r.line++
 	var line []byte
@@ -183,7 +183,7 @@ func (r *rowReader) newTexts() *vectors.Texts {
 	return t
 }
 
-// writeRows writes rows as lines of rowsFile; n is the number of lines before them.
+// writeRows writes rows as lines of rowsFile. The argument n is the number of lines before them.
 func writeRows(w io.Writer, ids []string, texts *vectors.Texts, n int) error {
 	var columns []vectors.Column // of texts; nil for words
 	var keys [][]byte

@@ -29,18 +29,18 @@ const (
 	// words are mostly names and misspellings, which would shift the mean and the atoms.
 	rowsPerAtom = 20
 
-	// minSampleRows is the least default number of training rows in no order of frequency. It makes 100 rows per atom
-	// at K = 1,000; more help little: from 78 to 117 rows per atom, the error of held-out rows falls by 1 %.
+	// minSampleRows is the least default number of training rows for rows in no order of frequency. At K = 1,000 it
+	// gives 100 rows per atom. More rows help little: from 78 to 117 per atom, the error of held-out rows falls by 1 %.
 	minSampleRows = 100_000
 
 	// sampleSeed seeds the training sample. It doesn't follow the recipe's seed, so that dimensions
 	// depend less on that seed.
 	sampleSeed = 1
 
-	// minTextRows is the least number of training rows of texts. maxTextWeights limits K·L, the size of their default
-	// dictionary, to 3,072 × 768. With these limits, training on 100,000 texts of L = 384, or on 20,000 of L = 1,536,
-	// takes a minute on two cores, including the encoding of all texts. Search by codes and classifiers are about as
-	// good as after training on all rows (docs/results/measurements.md).
+	// minTextRows is the least default number of training rows for texts. maxTextWeights limits the default dictionary
+	// for texts: its size, K·L, is at most 3,072 × 768. With these limits, training on 100,000 texts of L = 384, or on
+	// 20,000 of L = 1,536, takes a minute on two cores, including the encoding of all texts. Search by codes and
+	// classifiers are about as good as after training on all rows (docs/results/measurements.md).
 	minTextRows, maxTextWeights = 16_000, 3072 * 768
 
 	// The default number of dictionary updates per epoch is one per updateRows training rows, within these
@@ -104,7 +104,7 @@ func (h bestTraining) batch(rows int) int {
 	return min(max(backend.Batch(rows, h.DictionarySteps), minBatch), rows)
 }
 
-// defaultTrainRows returns the default number of training rows, which may exceed the rows of x.
+// defaultTrainRows returns the default number of training rows, which may exceed the number of rows of x.
 func (h bestTraining) defaultTrainRows(x *vectors.Dense) int {
 	switch {
 	case x.Texts != nil:
@@ -275,7 +275,7 @@ func checkCodes(i model.Info, o Options) error {
 	return nil
 }
 
-// onlineLearner runs the epochs of a learner. Each visits all rows in random order.
+// onlineLearner runs the epochs of a learner. Each epoch visits all rows in random order.
 type onlineLearner struct {
 	learner  backend.Learner
 	rows     int // V

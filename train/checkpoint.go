@@ -74,7 +74,7 @@ func (f *fit) save() error {
 	if err := f.fetch(); err != nil {
 		return err
 	}
-	defer func() { // free these copies, which the trainer stores too
+	defer func() { // free these copies; the trainer stores the originals
 		f.model.Dictionary.Atoms = nil
 		if f.model.Codes != nil {
 			f.model.Codes.CSR = vectors.CSR{}
@@ -139,8 +139,8 @@ func (f *fit) hashRows() checkpoint.State {
 	return checkpoint.State{Vectors: vectors.SHA256(f.x), IDs: hex.EncodeToString(words.Sum(nil))}
 }
 
-// sameTraining returns an error unless two trainings have the same input and recipe. The files may
-// have other names.
+// sameTraining returns an error unless two trainings have the same input and recipe. The names of the input's files may
+// differ.
 func sameTraining(was, is model.Training) error {
 	if was.Recipe.String() != is.Recipe.String() {
 		return fmt.Errorf("recipe (got %v, want %v)", is.Recipe, was.Recipe)

@@ -27,8 +27,8 @@ type FileOptions struct {
 	Like     *model.Dictionary // dictionary of an earlier model, as in [Options]
 	Labels   []byte            // labels.json of the model; nil for none
 
-	// Ready, if not nil, is called before training with the source of the vectors, and with the Input
-	// and the complete Recipe of the training.
+	// Ready, if not nil, is called before training. Its argument source describes the vectors, and t has the Input and
+	// the complete Recipe of the training.
 	Ready func(source *vectors.Source, t model.Training)
 
 	// Encoded, if not nil, is called after the second reading has encoded n more rows.
@@ -41,15 +41,15 @@ type FileOptions struct {
 	Note     func(line string)
 }
 
-// File learns a dictionary from the vectors at paths, as [vectors.Read] reads them, encodes all rows,
-// and writes the model to the directory dir atomically. Only the training rows are held in memory if
-// the recipe is "best", there are more rows than training rows, and the files can be read a second time.
+// File learns a dictionary from the vectors at paths, as [vectors.Read] reads them, encodes all rows, and writes the
+// model to the directory dir atomically. If the recipe is "best" and the files can be read a second time, File holds
+// only the training rows in memory.
 //
 // File returns the errors of [Fit], [vectors.Read], [encode.File] and [model.Model.Save]. It returns a
-// [*vectors.InputError] if no dictionary can be learned from the vectors. If encoding fails after
-// training, File saves the dictionary, unless a checkpoint has all epochs. If there is an earlier model at dir, it
-// saves the dictionary at dir with the suffix ".dictionary". The error is a
-// [*LeftError] if there is a checkpoint or a dictionary.
+// [*vectors.InputError] if no dictionary can be learned from the vectors. If encoding fails after training, File saves
+// the dictionary, unless a checkpoint has all epochs. If there is an earlier model at dir, the dictionary is saved
+// beside it, at dir with the suffix ".dictionary". If a checkpoint or a dictionary is left, the error is a
+// [*LeftError].
 func File(ctx context.Context, paths []string, r model.Recipe, device Device, dir string, o FileOptions) (info model.Info, err error) {
 	if err := checkRecipe(r); err != nil {
 		return info, err
@@ -64,7 +64,7 @@ func File(ctx context.Context, paths []string, r model.Recipe, device Device, di
 		return info, err
 	}
 	fit := Options{
-		Source: source, Like: o.Like, NoCodes: x.Len() < source.Rows, // a second reading encodes
+		Source: source, Like: o.Like, NoCodes: x.Len() < source.Rows, // a second reading encodes all rows
 		Begin: o.Begin, Progress: o.Progress, Epoch: o.Epoch, Note: o.Note, to: to, every: o.Checkpoint,
 	}
 	if o.Ready != nil {
@@ -125,7 +125,7 @@ func (o *FileOptions) readSample(ctx context.Context, paths []string, h model.Be
 		if h.Order == "" && first.Texts == nil && first.Len() < orderSample {
 			return 0, nil
 		}
-		// The number of rows is unknown, so assume no limit. If there are fewer rows than this keeps, all are
+		// The number of rows is unknown, so assume no limit. If the input has fewer rows than are then kept, all are
 		// kept, and the defaults are derived again from their number.
 		endless := bestTraining(h)
 		endless.Common = o.withFactor(h.Common, first.Dim)

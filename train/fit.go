@@ -20,7 +20,7 @@ type trainer struct {
 	backend.Learned
 	epoch   func(ctx context.Context, epoch, batch int) (backend.Sums, error) // as in [backend.Trainer]
 	restore func(saved *model.Model) error                                    // sets the state before the first epoch
-	codes   func() (*vectors.CSR, error)                                      // nil if the trainer stores none
+	codes   func() (*vectors.CSR, error)                                      // nil if the trainer stores no codes
 }
 
 // fit is the state of a training.
@@ -30,12 +30,12 @@ type fit struct {
 	x        []float32 // training rows, V×L
 	variance float64   // mean squared norm of the rows of x, for the recipe "paper"
 	tau      float64   // τ, 0 for the recipe "best"
-	advice   string    // for the error of a diverging training
+	advice   string    // advice in the error of a diverging training
 	ids      []string
-	hashes   func() checkpoint.State // of x and rows, computed once
+	hashes   func() checkpoint.State // hashes of x and ids, computed once
 
 	model *model.Model // Info.Training.Epochs lists complete epochs; Codes is nil if the trainer stores none
-	batch int          // rows of the next dictionary update
+	batch int          // number of rows of the next dictionary update
 
 	caller context.Context // the caller's context; with checkpoints, epochs run without its cancellation: see epochContext
 	saved  time.Time       // time of the last checkpoint, or of the start
@@ -168,7 +168,7 @@ func (o *Options) warnDead(dead, atoms int, advice string) {
 	}
 }
 
-// newFit returns the state of a new training by r, whose defaults are set.
+// newFit returns the state of a new training by the recipe r. The caller has set r's defaults.
 func newFit(x *vectors.Dense, r model.Recipe, o Options) *fit {
 	f := &fit{x: x.Data, ids: x.IDs, options: o, advice: "scale the vectors", model: &model.Model{
 		Info:       model.Info{Format: model.FormatVersion, Training: model.Training{Input: inputOf(x, o.Source), Recipe: r}},
@@ -178,7 +178,7 @@ func newFit(x *vectors.Dense, r model.Recipe, o Options) *fit {
 	return f
 }
 
-// inputOf describes rows x of a source, which may be nil.
+// inputOf describes the rows x of a source. The source may be nil.
 func inputOf(x *vectors.Dense, source *vectors.Source) model.Input {
 	var in model.Input
 	if source != nil {

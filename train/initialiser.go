@@ -20,14 +20,14 @@ import (
 // candidatesPerAtom limits the candidates for initial atoms to the first candidatesPerAtom·K rows.
 const candidatesPerAtom = 8
 
-// coherenceLimits are upper bounds for the cosine between any two initial atoms, tried in order until
-// K rows satisfy one. The last excludes rows that are equal except for rounding. Low bounds come first
-// because they give a lower error, although the choice of rows then depends more on single rows. The bounds
-// are few, so that adding a few rows seldom changes the bound.
+// coherenceLimits are upper bounds for the cosine between any two initial atoms, tried in order until K rows satisfy
+// one. The last excludes rows that are equal except for rounding. Low bounds come first because they give a lower
+// error, although the choice of rows then depends more on single rows. There are few bounds, so that a few more rows
+// seldom lead to another bound.
 var coherenceLimits = []float64{0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1 - 1e-5}
 
-// meanSquare returns the mean of ‖x − μ‖² over the rows of x, where μ is d.Mean. It returns ErrIdenticalRows if the
-// mean is zero up to rounding.
+// meanSquare returns the mean of ‖x − μ‖² over the rows of x, where μ is d.Mean. If this mean square is zero up to
+// rounding, meanSquare returns ErrIdenticalRows.
 func meanSquare(x []float32, d *model.Dictionary) (float64, error) {
 	rows := float64(len(x) / d.Dim)
 	square := d.Squares(x) / rows
@@ -50,8 +50,8 @@ type initialiser struct {
 	chosen     []float32 // rows of norm 1, in order
 }
 
-// choose returns the initial atoms, K×L: rows less the mean, or the atoms of o.Like, all scaled to
-// the same norm, the root mean square of ‖x_i − μ‖. It also returns this norm.
+// choose returns K initial atoms, K×L, and their norm. If o.Like is set, the atoms are its atoms, otherwise rows minus
+// the mean. All are scaled to the same norm, the root mean square of ‖x_i − μ‖.
 func (s *initialiser) choose(ctx context.Context, o Options) (atoms []float32, norm float64, err error) {
 	square, err := meanSquare(s.x, s.mean)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *initialiser) choose(ctx context.Context, o Options) (atoms []float32, n
 	}
 	dim := s.mean.Dim
 	rows := min(len(s.x)/dim, candidatesPerAtom*s.atoms)
-	bytes := 4 * float64(dim) * (4*float64(s.atoms) + float64(rows)) // with a copy for the device and two in the searchers
+	bytes := 4 * float64(dim) * (4*float64(s.atoms) + float64(rows)) // copies of atoms: 1 for the device, 2 in searchers
 	if limit, ok := memory.Limit(); ok && bytes > float64(limit) {
 		return nil, 0, initialiserError{fmt.Errorf("%w: initialising %d sparse dimensions requires about %.1f GB, and the limit is %.1f GB: use fewer dimensions", ErrMemory, s.atoms, bytes/1e9, float64(limit)/1e9)}
 	}
@@ -131,9 +131,9 @@ func addHash(hash uint64, v float32) uint64 {
 	return (hash ^ uint64(byte(bits>>24))) * prime
 }
 
-// rowAtoms returns K initial atoms of the given norm, K×L: the first rows in this order, less the
-// mean, within the coherence limit. The choice of rows isn't random and depends little on single rows.
-// The first fromRows atoms are rows. If too few rows differ in direction, the other atoms are random.
+// rowAtoms returns K initial atoms of the given norm, K×L. It takes rows in the given order, subtracts the mean, and
+// skips those above the coherence limit. The choice isn't random and depends little on single rows. The first fromRows
+// atoms are rows. If too few rows differ in direction, the other atoms are random.
 func (s *initialiser) rowAtoms(ctx context.Context, norm float64, order []int) (atoms []float32, fromRows int, err error) {
 	dim := s.mean.Dim
 	s.addCandidates(order[:min(len(order), candidatesPerAtom*s.atoms)])
@@ -177,7 +177,7 @@ func scaledAtoms(d *model.Dictionary, norm float64) ([]float32, error) {
 	return atoms, nil
 }
 
-// addCandidates adds rows of x, less the mean and scaled to norm 1, except those that equal the mean.
+// addCandidates adds rows of x, minus the mean and scaled to norm 1, except rows that equal the mean.
 func (s *initialiser) addCandidates(rows []int) {
 	dim := s.mean.Dim
 	s.candidates = make([]float32, len(rows)*dim)
@@ -208,13 +208,13 @@ func (s *initialiser) addCandidates(rows []int) {
 // row with the rows chosen from the same block.
 const groupRows, blockRows, blockAtoms = 8 * blockRows, 192, 256
 
-// chooseRows chooses candidates in order whose cosine to every row chosen before is below limit, until
-// K rows are chosen. Choosing 3,000 of 24,000 rows with L = 300 costs 26 Gflop over five limits, at least
-// 0.26 s of one core at 100 Gflop/s.
+// chooseRows visits the candidates in order, and chooses those whose cosine to every row chosen before is below limit,
+// until it has K rows. Choosing 3,000 of 24,000 rows with L = 300 costs 26 Gflop over five limits. This takes one core
+// at least 0.26 s at 100 Gflop/s.
 func (s *initialiser) chooseRows(ctx context.Context, limit float64) (err error) {
 	dim := s.mean.Dim
 	s.chosen = s.chosen[:0]
-	var searchers []*cluster.Searcher // each over blockAtoms chosen rows, except the last
+	var searchers []*cluster.Searcher // each searches blockAtoms chosen rows; the last may search fewer
 	for lo, n := 0, len(s.candidates)/dim; lo < n; lo += groupRows {
 		var group []int32 // candidates below the limit
 		for i := lo; i < min(lo+groupRows, n); i++ {
@@ -256,7 +256,7 @@ func (s *initialiser) chooseRows(ctx context.Context, limit float64) (err error)
 	return nil
 }
 
-// below returns the candidates whose cosines to all rows of searchers are below limit. It overwrites the argument.
+// below returns the candidates whose cosines to all rows of searchers are below limit. It overwrites candidates.
 func (s *initialiser) below(ctx context.Context, candidates []int32, searchers []*cluster.Searcher, limit float64) (_ []int32, err error) {
 	for _, searcher := range searchers {
 		if candidates, err = searcher.Below(ctx, s.candidates, candidates, limit); err != nil {

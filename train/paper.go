@@ -36,9 +36,8 @@ func (h paperTraining) fillDefaults(x *vectors.Dense) paperTraining {
 	return h
 }
 
-// The stop rule of the authors' programs sparse and nonneg: train for at least 20 epochs, then stop
-// once the mean error is at most 0.05 or changes by at most a tolerance, or at the maximum number of
-// epochs.
+// The stop rule of the authors' programs, "sparse" and "nonneg": they train for at least 20 epochs. They then stop once
+// the mean error is at most 0.05 or changes by at most a tolerance, and at the latest after a maximum number of epochs.
 const (
 	authorsMinEpochs = 20
 	authorsErrorGoal = 0.05
@@ -118,7 +117,7 @@ func (h paperTraining) learn(ctx context.Context, x *vectors.Dense, device Devic
 // the same λ is weaker for longer vectors and stronger for shorter ones.
 const minNorm, maxNorm = 1.5, 9
 
-// warnAboutScale warns if the mean norm of x is outside these bounds.
+// warnAboutScale warns if the mean norm of x is not between minNorm and maxNorm.
 func warnAboutScale(x *vectors.Dense, o Options) {
 	var norms float64
 	for i := range x.Len() {

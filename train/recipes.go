@@ -35,16 +35,16 @@ func Paper() model.Paper {
 //
 //   - Method is A for words and B for texts.
 //   - Order is Frequency unless the rows are texts, look like texts or ids, or are sorted.
-//   - Atoms is 10·L, or half of TrainRows or of the rows if that is fewer, but at least L. For texts it is the
-//     least of 10·L, 3,072·768/L and half of TrainRows or of the rows.
-//   - TrainRows is 20·Atoms. For rows in no order of frequency it is at least 100,000. For texts it is
-//     16,000, or 2·Atoms if Atoms is set and that is more. It never exceeds the number of rows.
+//   - Atoms is 10·L, but at most half of TrainRows and half of the rows; it is at least L. For texts it is the least
+//     of 10·L, 3,072·768/L, half of TrainRows and half of the rows.
+//   - TrainRows is 20·Atoms. For rows in no order of frequency it is at least 100,000. For texts it is the larger of
+//     16,000 and 2·Atoms. It never exceeds the number of rows.
 //   - Nonzeros is 3 % of Atoms. For texts it is at least 8.
 //   - Epochs is 2, or 4 for rows in no order of frequency.
 //   - DictionarySteps is one per 8,192 training rows, between 16 and 64.
 //
 // Topics stays 0. For texts, training then chooses the fewest topics, 6 to 12, that explain 90 % of the variance that
-// 12 topics explain. For words there are none.
+// 12 topics explain. For words, training learns no topics.
 //
 // The recipe "paper":
 //
@@ -68,8 +68,8 @@ func TrainingRows(x *vectors.Dense, atoms int) *vectors.Dense {
 
 // training is a recipe that can train.
 type training interface {
-	// withDefaults returns the recipe with its defaults for an input of n rows; x holds all or a
-	// sample.
+	// withDefaults returns the recipe with its defaults for an input of n rows. The argument x holds all of these rows
+	// or a sample.
 	withDefaults(x *vectors.Dense, n int) model.Recipe
 
 	// fit trains as [Fit] does.

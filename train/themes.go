@@ -11,24 +11,24 @@ import (
 )
 
 const (
-	maxThemeRows    = 6000 // training rows of themes
+	maxThemeRows    = 6000 // maximum number of rows that themes are learned from
 	themeNeighbours = 10   // nearest neighbours that smooth a row
 	themeSmoothings = 10   // iterations of smoothing
-	topicShare      = 0.9  // share of the variance explained by maxTopics topics that the default topics explain
+	topicShare      = 0.9  // the default topics explain this share of the variance that maxTopics topics explain
 	minTopics       = 6    // least default number of topics
 	maxTopics       = 12   // largest default number of topics
 	maxThemes       = 512  // largest default number of themes
 )
 
-// learnThemes learns themes, which are clusters of rows, from the rows of x, V×L, except blank texts. It
-// returns the direction of each theme, M×L of norm 1, in the space of x − μ, and the tree of the themes. Both
-// are nil if no row differs from μ. The argument topics is the default number of topics of the model, or 0 to
-// derive it from the tree.
+// learnThemes clusters the rows of x, V×L, except blank texts, into M themes. It returns the directions of the themes,
+// M×L, each of norm 1, in the space of x − μ. It also returns the tree of the themes. Both are nil if no row differs
+// from μ. The argument topics is the default number of topics of the model; if it is 0, the number is derived from the
+// tree.
 //
-// At most maxThemeRows rows, less the mean and scaled to norm 1, are averaged with their nearest neighbours
-// (smoothed) and merged by Ward's method. The tree is cut into M clusters. The direction of a theme is the
-// direction of the mean of its rows. A coarser cut of the same tree gives topics. The result doesn't depend on
-// a seed, nor on the order of rows unless rows are equal.
+// It uses at most maxThemeRows rows, minus the mean and scaled to norm 1. It averages each row with its nearest
+// neighbours (smoothing), merges the rows by Ward's method, and cuts the tree into M clusters. The direction of a theme
+// is the direction of the mean of its rows. A coarser cut of the same tree gives topics. The result doesn't depend on a
+// seed, nor on the order of rows unless rows are equal.
 func learnThemes(ctx context.Context, x *vectors.Dense, d *model.Dictionary, topics int) (atoms []float32, themes *model.Themes, err error) {
 	rows := unitRows(x, d)
 	n := len(rows) / d.Dim
@@ -55,7 +55,7 @@ func learnThemes(ctx context.Context, x *vectors.Dense, d *model.Dictionary, top
 	return atoms, &model.Themes{Topics: min(topics, len(order)), Splits: splits}, nil
 }
 
-// defaultThemes returns the default number of themes for n rows, M.
+// defaultThemes returns M, the default number of themes for n rows.
 func defaultThemes(n int) int {
 	return max(2, min(int(2.4*math.Sqrt(float64(n))), n/4, maxThemes))
 }
@@ -80,7 +80,7 @@ func leafOrder(tree []cluster.Merge) (order, splits []int32) {
 	return order, splits
 }
 
-// unitRows returns the training rows of themes, less the mean and scaled to norm 1.
+// unitRows returns the rows that themes are learned from, minus the mean and scaled to norm 1.
 func unitRows(x *vectors.Dense, d *model.Dictionary) (rows []float32) {
 	for _, i := range candidateOrder(x.Data, d.Dim, false) {
 		if len(rows) == maxThemeRows*d.Dim {
@@ -93,7 +93,7 @@ func unitRows(x *vectors.Dense, d *model.Dictionary) (rows []float32) {
 		rows = append(rows, x.Row(i)...)
 		row := rows[n:]
 		d.Center(row, row)
-		if float32s.Squares(row) == 0 { // the mean itself
+		if float32s.Squares(row) == 0 { // the row equals the mean
 			rows = rows[:n]
 		}
 	}
@@ -125,7 +125,7 @@ func meanDirections(rows []float32, dim int, clusterOf []int32, clusters int) []
 }
 
 // defaultTopics returns the least number of topics, from minTopics to maxTopics, that explains the share topicShare of
-// the variance that maxTopics topics explain. The splits below them don't count, because their number grows with the
+// the variance that maxTopics topics explain. Splits into more topics don't count, because their number grows with the
 // number of rows.
 func defaultTopics(tree []cluster.Merge) int {
 	total := 0.0

@@ -65,7 +65,7 @@ var (
 // but not implement one.
 type Device = backend.Device
 
-// Options of [Fit]. The zero value is useful.
+// Options are the options of [Fit]. The zero value is useful.
 type Options struct {
 	Source *vectors.Source // file of the vectors, for model.json; nil for none
 
@@ -77,7 +77,7 @@ type Options struct {
 	Checkpoint *Checkpoint // nil for none
 	NoCodes    bool        // learn only the dictionary, by the recipe "best"
 
-	to    *modeldir.Target // of checkpoints; nil for none
+	to    *modeldir.Target // target of checkpoints; nil for none
 	every time.Duration    // minimum time between checkpoints; 0 to write none
 
 	// These callbacks report progress, and may be nil.
@@ -113,18 +113,18 @@ func Fit(ctx context.Context, x *vectors.Dense, r model.Recipe, device Device, o
 	return m, o.left(nil, err)
 }
 
-// A LeftError reports a failed training that left output.
+// A LeftError reports that a training failed and left a checkpoint or a dictionary.
 type LeftError struct {
 	Err       error
-	Left      string // description of the output, such as "model is a checkpoint after epoch 2"
-	Resumable bool   // the output is a checkpoint, and the training may succeed if it is resumed
+	Left      string // what is left, such as "model is a checkpoint after epoch 2"
+	Resumable bool   // a checkpoint is left, and the training may succeed if it is resumed
 }
 
 func (e *LeftError) Error() string { return e.Err.Error() + "; " + e.Left }
 func (e *LeftError) Unwrap() error { return e.Err }
 
-// left returns err with what the training left. Unless m is nil or a checkpoint has all its epochs, left saves the
-// dictionary of m: in place of the checkpoint, or beside an earlier model.
+// left returns err with a description of the output that is left. If m isn't nil and no checkpoint has all its epochs,
+// left first saves the dictionary of m, in place of the checkpoint or beside an earlier model.
 func (o *Options) left(m *model.Model, err error) error {
 	if err == nil || o.to == nil {
 		return err
@@ -133,9 +133,9 @@ func (o *Options) left(m *model.Model, err error) error {
 	epoch := o.to.Left()
 	if m != nil && !zeros && !o.to.Committed() && epoch < len(m.Info.Training.Epochs) {
 		to, unchanged := o.to, ""
-		if epoch == 0 && to.Exists() { // an earlier model has codes, too
+		if epoch == 0 && to.Exists() { // keep an earlier model, which has codes, too
 			name := filepath.Clean(to.Name)
-			if strings.HasPrefix(filepath.Base(name), ".") { // "." and "..", whose names the suffix would hide in a model
+			if strings.HasPrefix(filepath.Base(name), ".") { // "." or "..": with the suffix, the name is hidden in a model
 				name, _ = filepath.Abs(name)
 			}
 			to = modeldir.NewTarget(name+".dictionary", to.Replace)

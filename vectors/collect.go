@@ -20,8 +20,8 @@ type collector struct {
 	full   bool                                      // keep has limited the rows
 }
 
-// add adds a block of a file with the announced number of rows, or 0 if that is unknown. It returns an error if
-// there is no memory to join all blocks.
+// add adds a block. The argument announced is the number of rows of the block's file, or 0 if unknown. A lack of memory
+// to join all blocks is an error.
 func (c *collector) add(block *Dense, announced int) error {
 	if c.full {
 		return nil
@@ -75,7 +75,7 @@ func (c *collector) add(block *Dense, announced int) error {
 	return nil
 }
 
-// checkRoom returns an error unless there is memory for rows vectors of dim numbers.
+// checkRoom returns an error unless there is memory for the vectors, of dim numbers each.
 func checkRoom(rows, dim int) error {
 	if err := memory.Check(4 * uint64(rows) * uint64(dim)); err != nil {
 		return fmt.Errorf("%d rows of %d numbers: %w", rows, dim, err)
@@ -83,7 +83,7 @@ func checkRoom(rows, dim int) error {
 	return nil
 }
 
-// startSample moves the rows to a sample, which add then extends.
+// startSample moves the rows to a sample. Later calls of add extend this sample.
 func (c *collector) startSample(s *Sample) {
 	lo := 0
 	for _, data := range c.blocks {

@@ -243,7 +243,7 @@ func (f *csvFormat) columns(piece []byte) ([]tabular.Column, error) {
 	return columns, nil
 }
 
-// isNumeric reports whether a cell is a number, also one that no vector may contain, such as NaN.
+// isNumeric reports whether a cell is a number. NaN counts, although no vector may contain it.
 func isNumeric(cell []byte) bool {
 	_, end, err := parseDecimal(cell, 0)
 	if err == errNotNumber {
@@ -359,8 +359,8 @@ func (f *csvFormat) parse(piece []byte, l *recordLayout) (out records) {
 	return out
 }
 
-// checkQuotes returns an error if at least half of the lines in a quoted cell look like rows, whose vectors have dim
-// numbers. The quotes are then probably characters of two texts in a file that doesn't quote cells.
+// checkQuotes returns an error if at least half of the lines in a quoted cell look like rows with vectors of dim
+// numbers. Such quotes are probably part of two texts, in a file that doesn't quote cells.
 func (f *csvFormat) checkQuotes(cells [][]byte, l *recordLayout, dim int) error {
 	for column, cell := range cells {
 		lines := bytes.Count(cell, newline)
@@ -385,8 +385,8 @@ func (f *csvFormat) checkQuotes(cells [][]byte, l *recordLayout, dim int) error 
 	return nil
 }
 
-// isRow reports whether a line has valid cells for the columns from first to last. These must include columns of the vectors, which have
-// dim numbers.
+// isRow reports whether a line has valid cells for the columns from first to last. These must include the columns of
+// the vectors; dim is the length of a vector.
 func (f *csvFormat) isRow(line []byte, l *recordLayout, first, last, dim int) bool {
 	if bytes.Count(line, []byte{f.comma}) != last-first {
 		return false

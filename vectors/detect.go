@@ -27,8 +27,8 @@ const (
 	formatTensor = "safetensors"
 )
 
-// window limits the bytes of a file that determine its format. A pipe may deliver fewer bytes; pipeLines lines are then
-// enough.
+// The first window bytes of a file determine its format. A pipe may deliver fewer bytes; its first pipeLines lines are
+// then enough.
 const (
 	window    = 1 << 20
 	pipeLines = 100
@@ -142,8 +142,8 @@ func detect(r *bufio.Reader, listed, pipe bool) (heading, error) {
 	return h, err
 }
 
-// firstLines returns the first window bytes of a file, and whether these are the whole file. From a pipe,
-// it returns what has arrived with the first pipeLines lines, so as not to wait for more.
+// firstLines returns the first window bytes of a file, and whether these are the whole file. It doesn't wait for more
+// than pipeLines lines of a pipe, and returns the bytes that have arrived by then.
 func firstLines(r *bufio.Reader, pipe bool) (head []byte, whole bool, err error) {
 	limit := min(window, r.Size())
 	for lines := 0; len(head) < limit && !(pipe && lines >= pipeLines); {
@@ -161,9 +161,9 @@ func firstLines(r *bufio.Reader, pipe bool) (head []byte, whole bool, err error)
 	return head, false, nil
 }
 
-// onlyNumbers reports whether each row consists of dim+1 numbers, and whether the first
-// numbers can be words, because they are distinct whole numbers. Unless rows are the whole
-// file, it ignores the last line, which may be incomplete.
+// onlyNumbers reports whether each row consists of dim+1 numbers, and whether the first number of each row can be its
+// word: these numbers are whole and distinct. Unless rows are the whole file, it ignores the last line, which may be
+// incomplete.
 func onlyNumbers(rows []byte, dim int, whole bool) (numbers, ids bool) {
 	if !whole {
 		rows = rows[:bytes.LastIndexByte(rows, '\n')+1]
@@ -215,7 +215,7 @@ func isBinary(rows []byte, dim int) bool {
 			return true
 		}
 	}
-	// The last rune may be cut, but not one before a space.
+	// The last rune may be cut off, but the runes before the last space are complete.
 	return !utf8.Valid(rows[:bytes.LastIndexByte(rows, ' ')+1])
 }
 

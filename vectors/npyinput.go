@@ -59,8 +59,8 @@ func (r *reader) checkNames(arrays []string) error {
 	return nil
 }
 
-// vectorsName returns the name of the array of vectors: chosen, unless it is "", or else a usual name, or else the only
-// name apart from the array of words. Array and shape describe arrays in messages.
+// vectorsName returns the name of the array of vectors: the argument chosen or, if that is "", a usual name, or else
+// the only name apart from the array of words. The arguments array and shape describe arrays in messages.
 func vectorsName(names []string, chosen string, usual []string, array, shape string) (string, error) {
 	others := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "words" })
 	if chosen != "" {
@@ -83,7 +83,7 @@ func vectorsName(names []string, chosen string, usual []string, array, shape str
 
 const (
 	// blockRows and blockNumbers limit the rows of an array that are read together; a longer row is read whole. An
-	// encoder takes 8,192 rows, which it needn't copy if they are read together.
+	// encoder takes 8,192 rows at a time; reading these together saves a copy.
 	blockRows, blockNumbers = 1 << 13, 1 << 22
 
 	// arrayReaders is the number of blocks that wait while the next ones are read.
@@ -150,7 +150,7 @@ func readBlock(array *npy.Array, first, n int) (chunk, error) {
 	c := chunk{data: data, span: n, valid: n}
 	part, finite := max(1, cached/dim), true
 	if array.Fortran {
-		part = n // a part is a read per column
+		part = n // each part requires a read per column
 	}
 	for lo := 0; lo < n; lo += part {
 		hi := min(lo+part, n)

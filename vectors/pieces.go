@@ -105,8 +105,8 @@ func parsePieces[T any](ctx context.Context, s *splitter, ended func() bool, par
 }
 
 // inOrder yields the results of jobs, in the order of the jobs, up to the first error. Each job runs in a goroutine. Up
-// to n results wait in addition to the next one to yield. If the caller stops and ended returns true, jobs isn't
-// iterated after inOrder returns.
+// to n results wait in addition to the next one to yield. If the caller stops and ended returns true, the iteration of
+// jobs ends before inOrder returns.
 func inOrder[T any](ctx context.Context, n int, jobs iter.Seq2[func() (T, error), error], ended func() bool) iter.Seq2[T, error] {
 	type result struct {
 		value T

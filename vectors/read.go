@@ -40,10 +40,10 @@ type ReadOptions struct {
 	// e1, e2. IDColumn "none" ignores ids.
 	IDColumn, TextColumn, VectorColumns string
 
-	// Keep, if not nil, limits the rows that [Read] stores. Read calls it after each block with all rows
-	// so far, without their vectors. If it returns a sample, Read adds these and all later rows to the
-	// sample. If it returns an n from 1 to less than the number of rows, Read stores the first n. Read
-	// then doesn't call it again. It validates and counts the other rows, but doesn't warn of their norms.
+	// Keep, if not nil, limits the rows that [Read] stores. Read calls Keep after each block, with all rows so far but
+	// without their vectors. If Keep returns a sample, Read adds these rows and all later ones to the sample. If it
+	// returns an n from 1 to less than the number of rows, Read stores the first n. It validates and counts the others,
+	// but doesn't warn of their norms. After either result, Read doesn't call Keep again.
 	Keep func(rows *Dense) (n int, sample *Sample)
 
 	// Progress, if not nil, is called before each block of rows with the fraction of all bytes that has
@@ -51,8 +51,8 @@ type ReadOptions struct {
 	Progress func(share float64)
 
 	// Earlier, if not nil, is the source of an earlier reading of the same paths with the same options and distinct
-	// words. If no file has changed its size, time or inode since, Read reuses its hashes and repeated words. Otherwise
-	// Earlier has no effect. Read doesn't notice a program that changes a file and restores its time.
+	// words. If the size, time and inode of each file are as they were then, Read reuses the hashes and repeated words
+	// of this source. Otherwise Earlier has no effect. Read doesn't detect other changes of a file.
 	Earlier *Source
 
 	// Distinct makes [Stream] drop repeated words and accept rows of zeros, as Read does. It requires
@@ -134,11 +134,11 @@ func quote[T string | []byte](s T) string {
 // MaxDim is the maximum of L. It bounds the memory that a header alone can claim.
 const MaxDim = tabular.MaxDim
 
-// Read reads vectors from the files that paths name, in order. A path is a file, "-" for standard
-// input, a folder for all files below it in the order of their names, or a pattern of [filepath.Glob].
-// In folders and matches, Read skips names that begin with "." or "_". All files must have the same
-// format, vector length and columns. If paths name a folder or a pattern, each folder named key=value
-// on the way to a file gives its texts a column key with this value.
+// Read reads vectors from the files that paths name, in order. A path names a file, standard input ("-"), a folder or a
+// pattern of [filepath.Glob]. A folder stands for all files below it, in the order of their names. In folders and
+// matches, Read skips names that begin with "." or "_". All files must have the same format, vector length and columns.
+// If a path is a folder or a pattern, a folder named key=value above a file adds a column to the texts of this file:
+// the column is named key and contains this value.
 //
 // Read detects the format, and a compression with gzip or zstd, from the content:
 //
@@ -199,13 +199,13 @@ func Read(ctx context.Context, paths []string, o ReadOptions) (*Dense, *Source, 
 	return &c.rows, &s, nil
 }
 
-// Stream reads the files of [Read] and yields their rows in blocks, in order. Its memory doesn't grow
-// with the number of rows, with these exceptions: about 64 bytes per row if texts have ids or o.Distinct is
-// set, and files that need random access, such as .npz and .safetensors, if they
-// are compressed as a whole or from a pipe. It reads arrays and word2vec binary in blocks of 8,192 rows, or fewer if they
-// exceed 16 MiB, and holds up to five blocks. It holds a page per column of a Parquet file, a record batch of an Arrow
-// file, and three blocks of either, of up to 16 MiB of text. The caller may keep the rows. The iteration ends after the
-// first error. If it completes without one, Stream sets *source, which must not be nil.
+// Stream reads the files of [Read] and yields their rows in blocks, in order. Its memory doesn't grow with the number
+// of rows, with two exceptions. It stores about 64 bytes per row if texts have ids or o.Distinct is set. It holds files
+// in memory that need random access, such as .npz and .safetensors, if they are compressed as a whole or come from a
+// pipe. It reads arrays and word2vec binary in blocks of 8,192 rows, or fewer if they exceed 16 MiB, and holds up to
+// five blocks. It holds a page per column of a Parquet file, a record batch of an Arrow file, and three blocks of
+// either, of up to 16 MiB of text. The caller may keep the rows. The iteration ends after the first error. If it
+// completes without one, Stream sets *source, which must not be nil.
 //
 // Unlike Read, Stream doesn't detect unusual norms. Unless o.Distinct is set, it detects repeated ids but
 // not repeated words, and a word with a row of zeros is malformed.

@@ -21,7 +21,7 @@ type recordFormat interface {
 	// cut is the function of a [splitter].
 	cut(b []byte, last bool) (end, quote int)
 
-	// columns returns the columns, with their kinds by the records of the first piece of a file.
+	// columns returns the columns. The records of a file's first piece determine their kinds.
 	columns(piece []byte) ([]tabular.Column, error)
 
 	// parse returns the rows of a piece, without the number of its lines. Calls are concurrent.
@@ -35,7 +35,7 @@ type records struct {
 	unknown []string // keys that aren't columns
 }
 
-// add adds a row, whose vector begins at start in the numbers. If there is a problem, the row is malformed and has no vector.
+// add adds a row. Its vector begins at index start of the numbers. A row with a problem is malformed and has no vector.
 func (r *records) add(row tabular.Row, number, start int, problem error) {
 	if problem != nil {
 		r.Numbers = r.Numbers[:start]
@@ -216,8 +216,8 @@ func appendVector(numbers []float32, vector []byte) ([]float32, error) {
 	return numbers, err
 }
 
-// appendList appends the numbers of a list from b[i] to the next bracket or the end of b, which it returns. Commas or white
-// space separate the numbers.
+// appendList appends the numbers of a list that begins at b[i]. It returns the offset of the next bracket, or the end
+// of b. Commas or white space separate the numbers.
 func appendList(numbers []float32, b []byte, i int) (_ []float32, end int, err error) {
 	i = skipSpace(b, i)
 	for n := 1; i < len(b) && b[i] != ']'; n++ {
@@ -238,7 +238,7 @@ func appendList(numbers []float32, b []byte, i int) (_ []float32, end int, err e
 	return numbers, i, nil
 }
 
-// appendBase64 appends the float32 that b encodes. It returns ok false if b isn't their base64 encoding, or is a number.
+// appendBase64 appends the float32 numbers that b encodes. If b isn't base64 of float32, or is a number, ok is false.
 func appendBase64(numbers []float32, b []byte) (decoded []float32, ok bool) {
 	if len(b) < 8 || len(b)%4 != 0 {
 		return numbers, false

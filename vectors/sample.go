@@ -41,8 +41,8 @@ func (s *Sample) Add(d *Dense) {
 	}
 }
 
-// grow reserves memory for rows vectors of dim numbers, up to the size of the sample. It doubles the memory if the
-// number of rows is unknown: copies and page faults take longer than sampling.
+// grow reserves memory for the given number of rows, of dim numbers each, up to the size of the sample. Memory that
+// must grow at least doubles, because copies and page faults take longer than sampling.
 func (s *Sample) grow(rows, dim int) {
 	if data := s.Rows.Data; cap(data) < min(rows, s.size)*dim {
 		s.Rows.Data = append(memory.Zeros[float32](min(max(rows, 2*s.Rows.Len()), s.size) * dim)[:0], data...)

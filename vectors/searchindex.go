@@ -24,11 +24,10 @@ func Feature(dimension int, negative bool) string {
 }
 
 // WriteJSONLines writes a line per row with a JSON object. "id" is the word or id, "dimensions" is K, and "indices" and
-// "values" are the columns and values of the nonzeros. Texts also have "text" and their columns. The values of a
-// column are JSON numbers, and null for empty ones, if all others are numbers; otherwise they are strings. If a number of a
-// column has a decimal point or an exponent, all have.
-// WriteJSONLines returns [ErrUnindexable], wrapped, for a repeated id, because an engine would keep only its last row, and
-// an error if words and rows differ in number.
+// "values" are the columns and values of the nonzeros. Texts also have "text" and their columns. In a column of
+// numbers, values are JSON numbers and empty values are null; other columns contain strings. If one number of a column
+// has a decimal point or an exponent, all have. WriteJSONLines returns [ErrUnindexable], wrapped, for a repeated id,
+// because an engine would keep only its last row. It returns an error if words and rows differ in number.
 func WriteJSONLines(w io.Writer, s *Sparse) error {
 	if err := checkDistinct(s); err != nil {
 		return err
@@ -144,8 +143,8 @@ func appendJSON(b []byte, s string) []byte {
 	return append(b, text...)
 }
 
-// DivideRows returns s with row i divided by norms[i], or unchanged if norms[i] is 0. The
-// result shares all but the values with s.
+// DivideRows returns s with row i divided by norms[i], or unchanged if norms[i] is 0. The result shares everything with
+// s except the values.
 func (s *Sparse) DivideRows(norms []float64) *Sparse {
 	n := *s
 	n.Value = make([]float32, len(s.Value))

@@ -41,8 +41,8 @@ type storedFile struct {
 	rest      chan struct{}      // closed by the goroutine of readRest; nil before
 }
 
-// open opens the file at path, or standard input if path is "-". If ctx is cancelled,
-// open and Read return. If an earlier reading recorded the state of the file, it isn't hashed again.
+// open opens the file at path, or standard input if path is "-". If ctx is cancelled, open and Read return. If an
+// earlier reading recorded the file's state, the file isn't hashed again.
 func open(ctx context.Context, path string, earlier fileState) (*storedFile, error) {
 	file := os.Stdin
 	if path != "-" {
@@ -137,7 +137,7 @@ func (f *storedFile) size() int64 {
 	return f.info.Size()
 }
 
-// Close closes the file, except standard input. The reading goroutine ends after it has read a block.
+// Close closes the file, except standard input. The goroutine that reads ahead ends after its current block.
 func (f *storedFile) Close() error {
 	f.cancel()
 	if f.file == os.Stdin {

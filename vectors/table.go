@@ -71,7 +71,7 @@ func findFormat(head []byte) *tabular.Format {
 	return &tabular.Formats[i]
 }
 
-// tableOptions returns the options that concern a table of vectors. If there is a word list, the others concern that list.
+// tableOptions returns the options for a table of vectors. With a word list, the other options concern that list.
 func (r *reader) tableOptions() tabular.Options {
 	o := &r.options
 	if o.WordList != "" {
@@ -130,8 +130,8 @@ func (r *reader) readTable(ctx context.Context, l *tabular.Layout, blocks tabula
 	}
 }
 
-// checkBits returns an error if numbers seem to be packed bits of binary embeddings. The name of the vectors, if it is chosen,
-// confirms that they are numbers.
+// checkBits returns an error if numbers seem to be packed bits of binary embeddings. It returns nil if an option names
+// the vectors, which confirms that they are numbers.
 func (r *reader) checkBits(numbers []float32) error {
 	isByte := func(x float32) bool { return x == float32(int(x)) && -128 <= x && x <= 255 }
 	if r.options.VectorColumns != "" || slices.ContainsFunc(numbers, func(x float32) bool { return !isByte(x) }) {
@@ -140,8 +140,8 @@ func (r *reader) checkBits(numbers []float32) error {
 	return tabular.CheckBits(numbers)
 }
 
-// setTableKind sets the kind of rows that a table names, from its first rows. If more than one name in ten is
-// repeated, rows are texts.
+// setTableKind decides whether the rows of a table are words or texts, by l.Kind or the names of the first rows. If
+// more than one name in ten is repeated, rows are texts.
 func (r *reader) setTableKind(l *tabular.Layout, rows []tabular.Row) {
 	var names []string
 	distinct := map[string]bool{}

@@ -32,9 +32,9 @@ type Column struct {
 // maxText is the maximum length of a text, in bytes.
 const maxText = 1 << 24
 
-// Table returns the names of the rows as columns, without codes. If rows are words, it returns one column, named by the
-// argument words. If rows are texts, it returns their ids, their texts and their columns. It appends underscores to the
-// name of a column that is among taken, ignoring case, because names in SQL have no case.
+// Table returns the names of the rows as columns, without codes. If rows are words, it returns one column, whose name
+// is the argument words. If rows are texts, it returns their ids, their texts and their columns. It appends underscores
+// to a column's name that is in taken, ignoring case, because names in SQL have no case.
 func (s *Sparse) Table(words string, taken ...string) []Column {
 	if s.Texts == nil {
 		return []Column{{words, s.IDs}}

@@ -34,7 +34,7 @@ type OutputError struct {
 func (e *OutputError) Error() string { return e.Path + ": " + e.Err.Error() }
 func (e *OutputError) Unwrap() error { return e.Err }
 
-// A Writer is an io.Writer that fails with the error of Context after its cancellation.
+// A Writer is an io.Writer. After Context is cancelled, writes fail with the error of Context.
 type Writer struct {
 	Context context.Context
 	io.Writer
@@ -240,15 +240,15 @@ func (d *Dir) Begin() error {
 	return nil
 }
 
-// Abort removes the temporary directory, with Temp. It returns err, combined with the error of the removal.
+// Abort removes the temporary directory that contains Temp. It returns err, combined with the error of the removal.
 func (d *Dir) Abort(err error) error { return remove(err, d.Path, filepath.Dir(d.Temp)) }
 
 // name prefixes an error with the directory's final path.
 func (d *Dir) name(err error) error { return fmt.Errorf("%s: %w", d.Path, reason(err)) }
 
-// Commit renames Temp to Path. If the renaming fails, Commit removes the temporary directory or, with keep, keeps it
-// and names it in the error. It reports whether the directory is in place, which it may be despite an error: a loss of
-// power may undo it, or a temporary file remains.
+// Commit renames Temp to Path. If the renaming fails, Commit removes the temporary directory. If keep is true, it keeps
+// the directory and names it in the error. Commit reports whether the new directory is in place. It may be in place
+// despite an error: a loss of power may undo the renaming, or a temporary file remains.
 func (d *Dir) Commit(keep bool) (placed bool, err error) {
 	permit(d.Temp, d.Path)
 	if err := SyncDir(d.Temp); err != nil {
@@ -267,7 +267,7 @@ func (d *Dir) Commit(keep bool) (placed bool, err error) {
 	return true, d.Abort(err)
 }
 
-// WriteIn creates a file in dir, a [Dir.Temp], calls write, and flushes the file to disk. Errors name
+// WriteIn creates a file in dir, which is a [Dir.Temp]. It calls write and flushes the file to disk. Errors name
 // the file.
 func WriteIn(dir, name string, write func(w io.Writer) error) error {
 	f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
@@ -342,8 +342,8 @@ func (d *Dir) place() (old string, err error) {
 	return old, nil
 }
 
-// Displaced returns the path of the directory that [Dir.Commit] had moved away from Path when the process was
-// killed, before it moved the new directory there. It returns "" if there is none.
+// Displaced returns the path of the previous directory if a process was killed after [Dir.Commit] had moved it away
+// from Path and before the new directory was in place. Otherwise Displaced returns "".
 func (d *Dir) Displaced() string {
 	entries, _ := os.ReadDir(filepath.Dir(d.Path))
 	for _, e := range entries {

@@ -75,7 +75,7 @@ func (p Problem) Spec() graph.Spec {
 	}
 }
 
-// Batch returns the number of rows of a dictionary step in the first epoch. Steps of later epochs have at most this number.
+// Batch returns the number of rows of a dictionary step in the first epoch. Steps of later epochs aren't larger.
 func (p Problem) Batch() int {
 	if p.Hyperparameters.AuthorsOrder {
 		return 1
@@ -124,7 +124,7 @@ type Learned interface {
 type Trainer interface {
 	Learned
 
-	// Epoch runs an epoch, counted from 1. A dictionary step has batch rows; the last may have fewer.
+	// Epoch runs an epoch; the first is epoch 1. Each dictionary step uses batch rows; the last may use fewer.
 	Epoch(ctx context.Context, epoch, batch int) (Sums, error)
 
 	// Codes returns a copy of A, V×K.
@@ -194,7 +194,7 @@ type Learner interface {
 // A Minibatch is the input of a step of a [Learner].
 type Minibatch struct {
 	Rows       []int32 // indices of rows, at least one
-	Forgetting float64 // weight of G and B before the step
+	Forgetting float64 // weight of the previous G and B
 }
 
 // CheckLearner returns an error unless x holds vectors of d's length and norm is positive.

@@ -34,7 +34,7 @@ func FISTA(lambda float64, steps int) iter.Seq2[float64, float64] {
 // last.
 func Enters(t, steps int) bool { return t == 0 || t%3 == 0 && t+1 < steps }
 
-// Capacity returns the number of nonzeros of a code from which on no atoms enter it. A [Learner] has no such limit.
+// Capacity returns a limit: atoms enter only codes with fewer nonzeros. A [Learner] has no such limit.
 func Capacity(o encode.Options, atoms int) int {
 	if o.Gap > 0 {
 		return atoms + 1
@@ -139,8 +139,8 @@ func normalise(v []float64) {
 // processors, so that sums don't either.
 const gramAtoms = 256
 
-// multiplyGram computes next = DᵀDv. The argument sums has length L for each gramAtoms atoms. The sums of four atoms are
-// independent, which hides the latency of additions.
+// multiplyGram computes next = DᵀDv. The argument sums has L elements per block of gramAtoms atoms. The sums of four
+// atoms are independent, which hides the latency of additions.
 func multiplyGram(next, sums, v []float64, d *model.Dictionary) {
 	parallel.Ranges(len(sums)/d.Dim, func(lo, hi int) {
 		for i := lo; i < hi; i++ {

@@ -92,8 +92,8 @@ func (p *progress) seal() ([]byte, error) {
 	return json.Marshal(p)
 }
 
-// Save saves m and the state of its training, atomically. It calls the function each once per matrix of the state;
-// each must call f with all elements of the matrix, in order and in parts of any length.
+// Save saves m and the state of its training, atomically. It calls each(x, f) once for every matrix x of the state.
+// This call must pass all elements of x to f, in order and in parts of any length.
 func Save(m *model.Model, to *modeldir.Target, s State, each func(m Matrix, f func(part []float32) error) error) error {
 	p := progress{State: s, SHA256: make(map[string]string)}
 	return m.SaveTo(to, func(dir string) (saved modeldir.Checkpoint, err error) {

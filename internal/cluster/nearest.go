@@ -58,9 +58,9 @@ func (s *Searcher) reset(y []float32, dim int) {
 	})
 }
 
-// products computes the dot products of n query rows with the rows of s. It passes the
-// products to the callback each, in blocks: sums[j] is the product of query i and row column+j of s. One goroutine makes
-// all calls for a query, in increasing order of columns. If ctx is cancelled, products returns ctx.Err().
+// products computes the dot products of n query rows with the rows of s. It calls each(i, column, sums) for blocks of
+// products: sums[j] is the product of query i and row column+j of s. One goroutine makes all calls for a query, in
+// increasing order of columns. If ctx is cancelled, products returns ctx.Err().
 func (s *Searcher) products(ctx context.Context, n int, row func(i int) []float32, each func(i, column int, sums []float32)) error {
 	parallel.With(s.workers, (n+chunk-1)/chunk, func(w *searchWorker, part int) {
 		if ctx.Err() != nil {
@@ -79,10 +79,10 @@ func (s *Searcher) products(ctx context.Context, n int, row func(i int) []float3
 	return ctx.Err()
 }
 
-// Nearest finds, for each row of x, n×dim row-major, the k rows of s with the largest dot products. It writes
-// their indices and products to index and product, both n×k, in decreasing order of products. Equal products
-// are in the order of their rows. If s has fewer than k rows, the remaining indices are −1. If ctx is
-// cancelled, Nearest returns ctx.Err().
+// Nearest finds, for each row of x, n×dim row-major, the k rows of s with the largest dot products. The arguments index
+// and product, both n×k, receive their indices and products, in decreasing order of products. Equal products are in the
+// order of their rows. If s has fewer than k rows, the remaining indices are −1. If ctx is cancelled, Nearest returns
+// ctx.Err().
 func (s *Searcher) Nearest(ctx context.Context, x []float32, k int, index []int32, product []float32) error {
 	dim := s.rows.Width
 	return s.products(ctx, len(x)/dim, func(i int) []float32 { return x[i*dim:][:dim] }, func(i, column int, sums []float32) {

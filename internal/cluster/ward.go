@@ -71,8 +71,8 @@ type candidate struct {
 	height  float64
 }
 
-// height returns the increase of the sum of squared distances if two clusters merge. Product is the dot
-// product of their means.
+// height returns the increase of the sum of squared distances if two clusters merge. The argument
+// product is the dot product of their means.
 func height(a, b *group, product float32) float64 {
 	return max(0, a.square+b.square-2*float64(product)) * (a.size * b.size / (a.size + b.size))
 }
@@ -102,7 +102,7 @@ func (w *forest) search(ctx context.Context, s *Searcher, clusters []int) error 
 	})
 }
 
-// merge joins all pairs of clusters that are each other's candidates, at least one. It returns the
+// merge joins all pairs of clusters that are each other's candidates; there is at least one. It returns the
 // clusters whose candidates must be searched again.
 func (w *forest) merge() (stale []int) {
 	changed := make([]bool, len(w.clusters))

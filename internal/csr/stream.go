@@ -17,9 +17,9 @@ import (
 	"overcomplete/vectors"
 )
 
-// A Writer writes the same file as [Write] for a matrix that may not fit in memory, a few rows at a time. It
-// writes the array of columns, the file's first, in place, and its length at the end. The values follow the columns;
-// until their number is known, they are in a temporary file. The lengths of rows are in memory.
+// A Writer writes the same file as [Write] for a matrix that may not fit in memory, a few rows at a time. The array of
+// columns comes first: it is written in place, and its length at the end. The array of values follows; until the number
+// of values is known, they are in a temporary file. The lengths of rows are in memory.
 type Writer struct {
 	file     *os.File
 	archive  *npy.ArchiveWriter

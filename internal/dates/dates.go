@@ -77,7 +77,7 @@ var units = []string{"day", "week", "month", "quarter", "year", "decade", "centu
 type Series struct {
 	Unit    string   // length of a period, such as "month"
 	Periods []Period // in order of time
-	Of      []int32  // for each row, the index of its period, or −1 without a date
+	Of      []int32  // for each row, the index of its period, or −1 if it has no date
 }
 
 // A Period is a day, week, month and so on.
@@ -113,8 +113,8 @@ func Divide(days []int32, max, limit int) Series {
 	return divide(days, century, max)
 }
 
-// DivideBy groups days by a unit, such as "month". It returns an error if there is no such unit, or if the series
-// would have more than 1,000 periods, even without long gaps.
+// DivideBy groups days by a unit, such as "month". It returns an error if there is no such unit, or if the series would
+// have more than 1,000 periods even after long gaps are left out.
 func DivideBy(days []int32, unit string) (Series, error) {
 	u := slices.Index(units, unit)
 	if u < 0 {

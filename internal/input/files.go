@@ -44,7 +44,7 @@ func Files(paths []string) ([]Member, error) {
 	return all, nil
 }
 
-// seenFiles are files by size and time, which the names of one file share.
+// seenFiles maps a size and a time to files. All names of a file share these.
 type seenFiles map[[2]int64][]seenFile
 
 type seenFile struct {
@@ -138,8 +138,8 @@ func glob(pattern string) ([]Member, error) {
 	return all, err
 }
 
-// find returns the data files at or below a path, with a name for the path itself. If there are elements of a pattern, the
-// paths below match them. The parent folders of all data files are in above.
+// find returns the data files at or below a path. The argument name is the name of the path itself. Paths below must
+// match elements, if there are any. above contains the parent folders, to detect links to them.
 func find(path, name string, elements []string, above []fs.FileInfo) (all []Member, err error) {
 	info, err := os.Stat(path)
 	switch {
@@ -188,8 +188,8 @@ func join(folder, name string) string {
 	return filepath.Join(folder, name)
 }
 
-// isSkipped reports whether a folder's file or folder has no data, such as those in which Hugging Face datasets describes
-// the tables beside them.
+// isSkipped reports whether a file or folder with this name has no data. Hugging Face datasets, for example, describes
+// its tables in such files and folders.
 func isSkipped(name string) bool {
 	switch name {
 	case "dataset_info.json", "state.json", "dataset_dict.json":

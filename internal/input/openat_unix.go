@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openAt opens a file of an open directory, also if the directory has got another name, or none, since it was opened.
+// openAt opens a file of an open directory, even if the directory has been renamed or removed since it was opened.
 // Unlike [os.Root], it follows links to other directories.
 func openAt(dir *os.File, name string) (*os.File, error) {
 	path := filepath.Join(dir.Name(), name)

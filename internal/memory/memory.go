@@ -28,8 +28,8 @@ func Limit() (bytes uint64, ok bool) {
 	return limit - reserve(limit), ok
 }
 
-// reserve returns the part of a memory limit that is for garbage, fragments, stacks and other programs: an eighth, but
-// at least the memory of a program that does nothing, and of its garbage.
+// reserve returns the part of a memory limit for garbage, fragments, stacks and other programs. It is an eighth, but at
+// least 16 MiB, the memory of an idle program and its garbage.
 func reserve(limit uint64) uint64 { return max(limit/8, min(limit, 16<<20)) }
 
 // SetLimit makes Go collect garbage when it reaches half the size of the objects in use, or would fill the reserve that
@@ -47,10 +47,10 @@ func SetLimit() {
 // ErrTooLarge is wrapped by the errors of [Check].
 var ErrTooLarge = errors.New("doesn't fit into memory")
 
-// Check returns an error that wraps [ErrTooLarge] if the given number of bytes doesn't fit into memory beside
-// the bytes in use and a reserve of an eighth of [Total], at least 16 MiB: allocating or filling them could end the program. It
-// returns nil if the limit is unknown.
-// Up to 64 KiB are not checked, because the check takes longer than filling them.
+// Check returns an error that wraps [ErrTooLarge] if the given number of bytes doesn't fit into memory beside the bytes
+// in use and a reserve. The reserve is an eighth of [Total], at least 16 MiB. Allocating or filling bytes that don't
+// fit could end the program. Check returns nil if the limit is unknown. It doesn't check up to 64 KiB, because the
+// check takes longer than filling them.
 func Check(bytes uint64) error {
 	const unchecked = 1 << 16
 	if bytes <= unchecked {
@@ -107,9 +107,9 @@ func Zeros[T float32 | uint16](n int) []T {
 	return x
 }
 
-var spare sync.Pool // of *[]float32
+var spare sync.Pool // holds *[]float32
 
-// Numbers returns n numbers of any value, if possible from [Recycle].
+// Numbers returns n numbers with arbitrary values. It reuses memory from [Recycle] if possible.
 func Numbers(n int) []float32 {
 	if x, ok := spare.Get().(*[]float32); ok && cap(*x) >= n {
 		return (*x)[:n]

@@ -21,8 +21,8 @@ func total() (uint64, bool) {
 	return min(uint64(info.Totalram)*uint64(info.Unit), groups(), ownLimit()), true
 }
 
-// groups is the limit of the program's control groups at its first call: reading a few files takes longer than decoding a
-// page of Parquet.
+// groups returns the limit of the program's control groups. It reads them only once, because reading a few files takes
+// longer than decoding a page of Parquet.
 var groups = sync.OnceValue(func() uint64 { return groupLimit("/") })
 
 // threads is the address space of the threads that a program may start later. A thread of a program with cgo reserves

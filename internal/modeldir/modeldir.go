@@ -35,8 +35,8 @@ const (
 	Progress = State + "/state.json"
 )
 
-// MaxInfo is the largest size of model.json in bytes. A shard of a billion words has a number for each of
-// its blocks there.
+// MaxInfo is the largest size of model.json in bytes. For a shard of a billion words, this file contains a number per
+// block.
 const MaxInfo = 1 << 26
 
 // IsCheckpoint reports whether the model at path is a checkpoint of a training.

@@ -165,8 +165,8 @@ func checkState(dir string) error {
 	return err
 }
 
-// readDir returns the entries of dir without the files in which macOS stores the settings of a folder and the attributes
-// of a file. It creates them in any folder, at any time.
+// readDir returns the entries of dir without the files in which macOS stores the settings of a folder and the
+// attributes of a file. macOS creates them in any folder, at any time.
 func readDir(dir string) ([]os.DirEntry, error) {
 	entries, err := os.ReadDir(dir)
 	return slices.DeleteFunc(entries, func(e os.DirEntry) bool {

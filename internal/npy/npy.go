@@ -86,9 +86,9 @@ func TypeOf[T Number]() string {
 
 // An Array is an array with a decoded header and unread elements.
 //
-// The functions that read the elements require their shape, so that a header alone never determines the size of an
-// allocation. They return elements in C order; only [Array.ReadRows] reads matrices in Fortran order. They read to
-// the end of the file and return an error if more data follow.
+// The functions that read elements take the expected shape as an argument, so that a header alone never determines the
+// size of an allocation. They return elements in C order; only [Array.ReadRows] accepts matrices in Fortran order. They
+// read to the end of the file and return an error if more data follow.
 type Array struct {
 	Header
 	r    io.Reader    // the elements
@@ -100,7 +100,7 @@ type Array struct {
 	buf  []byte       // bytes of elements to decode
 }
 
-// Open reads the header of a .npy file of size bytes. A negative size is unknown.
+// Open reads the header of a .npy file of size bytes. A negative size means that the size is unknown.
 func Open(r io.Reader, size int64) (*Array, error) {
 	h, read, err := readHeader(r)
 	if err != nil {
@@ -171,8 +171,8 @@ func (a *Array) ReadNext(data []float32) error {
 	return a.wrap(err)
 }
 
-// End returns an error if data follow the last element that was read in order, or if the checksum is wrong. Before,
-// [Array.ReadRows] must have read each row once, in any order, or [Next] all elements.
+// End returns an error if data follow the last element that was read in order, or if the checksum is wrong. Call it
+// after [Array.ReadRows] has read each row once, in any order, or [Next] has read all elements.
 func (a *Array) End() error {
 	_, _, err := open[float32](a)
 	switch {
@@ -249,7 +249,7 @@ func Next[T Number](a *Array, n int) ([]T, error) {
 	return data, a.wrap(err)
 }
 
-// ReadText returns an array of one value, which has NumPy's type of bytes (such as "|S3"), without zeros at its end.
+// ReadText returns the single value of an array of NumPy's type of bytes, such as "|S3", without trailing zeros.
 func (a *Array) ReadText() (string, error) {
 	digits, isBytes := strings.CutPrefix(a.Type, "|S")
 	size, err := strconv.ParseUint(digits, 10, 16)
@@ -384,7 +384,7 @@ func (a *Array) typeError(want string) error {
 	return fmt.Errorf("array has type %.40q, not %s", a.Type, want)
 }
 
-// decode reads elements into dst; done is the number of elements before.
+// decode reads elements into dst. The argument done is the number of elements that were read earlier.
 func decode[T any](a *Array, dst []T, done int, d decoder[T]) error {
 	fill := func(src []byte) error {
 		got, err := io.ReadFull(a.r, src)
@@ -467,7 +467,7 @@ type Header struct {
 	Shape   Shape
 }
 
-// A Shape is the dimensions of an array, none for a single value. Their product may overflow.
+// A Shape contains the dimensions of an array; a single value has none. Their product may overflow.
 type Shape []int
 
 // String returns the first dimensions, in the format of fmt.

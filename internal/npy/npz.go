@@ -92,7 +92,7 @@ func (a *Archive) Open(name string) (*Array, error) {
 	return array, nil
 }
 
-// stored is a member without compression. It adds up the checksum of its parts, which are read once each in any order.
+// stored is an uncompressed member. It combines the checksums of its parts. Each is read once, in any order.
 type stored struct {
 	*io.SectionReader
 	want uint32
@@ -162,8 +162,8 @@ func (a *ArchiveWriter) Create(name string) (io.Writer, error) {
 	return a.member, err
 }
 
-// SetHeader replaces the header of the archive's first array after its elements are written and before the next
-// Create, in the file that a writes. Both headers must have one dimension, so that they have the same length.
+// SetHeader replaces the header of the archive's first array in file, to which a writes. Call it after the array's
+// elements are written, before the next Create. Both headers must have one dimension and thus the same length.
 func (a *ArchiveWriter) SetHeader(file io.WriterAt, was, header Header) error {
 	const localHeader = 30 // bytes, before the name
 	var before, after bytes.Buffer

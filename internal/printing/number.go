@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// A Number is a float64 that may be undefined: NaN, "–" in a table, null in JSON.
+// A Number is a float64 that may be undefined. It is then NaN, printed as "–" in a table and as null in JSON.
 type Number float64
 
 // Text formats the number for a table.

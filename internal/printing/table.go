@@ -9,9 +9,9 @@ import (
 // numbers. Cells are escaped.
 type Table [][]string
 
-// Text returns the table as aligned text. sides has a letter per column, l or r, for its alignment; the last letter
-// applies to the remaining columns. In a row that is shorter than the header, the last cell is a remark, which may
-// extend beyond its column.
+// Text returns the table as aligned text. The argument sides has a letter per column, l (left) or r (right). The last
+// letter applies to the remaining columns. In a row that is shorter than the header, the last cell is a remark, which
+// may extend beyond its column.
 func (t Table) Text(sides string) string {
 	t = t.escaped(Text)
 	widths := make([]int, len(t[0]))

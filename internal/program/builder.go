@@ -19,7 +19,7 @@ type builder struct {
 
 	// State of the current step:
 	body  Body
-	local map[*value]int // places of temporaries and of numbers per row
+	local map[*value]int // places of temporaries, and of numbers that each row has a copy of
 }
 
 func newBuilder(name string, s graph.Spec) (*builder, error) {
@@ -91,7 +91,7 @@ func (b *builder) keep(name string, v *value) *value {
 	return b.store(name, v, b.newVector("", b.body.Rows))
 }
 
-// replace stores a value in the matrix of an input, whose old value must not be read afterwards.
+// replace stores a value in the matrix of an input. The input's old value must not be read afterwards.
 func (b *builder) replace(input, v *value) *value {
 	return b.store(input.name+"′", v, b.matrices[input])
 }
@@ -137,7 +137,7 @@ func (b *builder) scaleCodes(factor *value) {
 	b.emit(Instruction{Op: ScaleCodes, A: b.rowNumber(factor)})
 }
 
-// require records an error unless ok: no instruction computes v.
+// require records the error that no instruction computes v, unless ok is true.
 func (b *builder) require(ok bool, v *value) {
 	if !ok && b.err == nil {
 		b.err = fmt.Errorf("program: no instruction computes %s", v.formula())

@@ -1,9 +1,9 @@
 // Package program compiles the steps of the paper's trainer to programs that devices run.
 //
-// [Dictionary], [Code], [Authors] and [Evaluate] build the programs of the functions with the same names in
-// package graph. A program consists of matrix products, for which devices have kernels, and of instructions for
-// the elementwise work on their rows. Instructions also compute the loss and its gradient, lowered from Gorgonia's
-// graph. ExampleDictionary prints a program.
+// [Dictionary], [Code], [Authors] and [Evaluate] return the programs of the steps that package graph specifies under
+// the same names. A program consists of matrix products and instructions. Devices have kernels for the products. The
+// instructions do the elementwise work on the rows of the products. They also compute the loss and its gradient,
+// which are lowered from Gorgonia's graph. ExampleDictionary prints a program.
 package program
 
 import (
@@ -166,14 +166,14 @@ const (
 	Sign // vector = sign of A: −1, 0 or 1
 	Relu // vector = max(A, 0)
 
-	RowSum // number = Σ A over a row of a vector
+	RowSum // number = sum of the elements of vector A in the current row
 
 	Mul   // number = A·B, with numbers A and B
 	Ratio // number = ClampedRatio(A, B)
 
-	Store      // the row's stored value Dst = number A
-	Total      // number = Σ of the stored values A over all rows
-	ScaleCodes // row of the codes = number A times the row
+	Store      // stored value Dst of the current row = number A
+	Total      // number = sum over all rows of stored value A
+	ScaleCodes // multiplies the current row of the codes by number A
 )
 
 // Arithmetic applies Mul or Ratio to two numbers.

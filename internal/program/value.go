@@ -46,8 +46,8 @@ func (v *value) constantFactor() (c float64, x *value) {
 	return 1, v
 }
 
-// values constructs values in the simplest form that the programs need. A constructor inspects only its arguments, which are simplified.
-// Constant factors move to the front of products and sums, where they merge.
+// values constructs values in the simplest form that the programs need. A constructor inspects only its arguments,
+// which are already simplified. Constant factors move to the front of products and sums, where they merge.
 type values struct {
 	shared map[string]*value
 	order  map[*value]int // order of creation

@@ -67,13 +67,13 @@ func New[T npy.Number](name string, shape []int, data []T) Tensor {
 	}
 }
 
-// NewText returns a tensor of size bytes that write writes.
+// NewText returns a tensor of size bytes. The function write writes its content.
 func NewText(name string, size int64, write func(w io.Writer) error) Tensor {
 	return Tensor{entry: entry{name: name, Type: "U8", Shape: npy.Shape{int(size)}}, size: size, write: write}
 }
 
-// Write writes a file of the tensors in the given order, with the metadata info, which may be nil. Elements are
-// aligned to their size if tensors are in decreasing order of it.
+// Write writes a file of the tensors in the given order, with the metadata info, which may be nil. Elements are aligned
+// to their size if the tensors are in decreasing order of element size.
 func Write(w io.Writer, info map[string]string, tensors []Tensor) error {
 	header := map[string]any{}
 	if len(info) > 0 {

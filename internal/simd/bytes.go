@@ -16,8 +16,8 @@ func BytePitch(width int) int { return (width + ByteWidth - 1) &^ (ByteWidth - 1
 // with unsigned 8-bit integers up to 128 then fits in 16 bits.
 const byteLevels = 63
 
-// leastTop is the least top_k for which 63/top_k is a float32; see [Coarse]. It is far below
-// the atoms that matter: in a dictionary with a step size, their norms exceed 2⁻⁶⁴.
+// leastTop is the smallest top_k that [Coarse] divides by, so that 63/top_k is a finite float32.
+// Smaller atoms are negligible: in a dictionary with a step size, norms that matter exceed 2⁻⁶⁴.
 const leastTop = 0x1p-120
 
 // Coarse is a dictionary in 8-bit integers, for the search of package encode. With
@@ -27,7 +27,7 @@ const leastTop = 0x1p-120
 //	Share[k] = top_k/top, Unit = top/63
 //	bytes[k][j] = round(D_kj·(63/top_k)), or 0 if top_k < 2⁻¹²⁰, and Share[k] = 0
 //
-// All calls require the Kernels of one level. Call Resize, Measure for all atoms, Fill for all
+// Pass the Kernels of the same level to all calls. Call Resize, Measure for all atoms, Fill for all
 // atoms, and then SetStep.
 type Coarse struct {
 	Unit  float64
@@ -65,8 +65,8 @@ func zeroed[T any](s []T, n int) []T {
 	return s
 }
 
-// Measure finds the largest magnitudes of the atoms from lo to hi, the rows of m. Goroutines
-// may call it for different atoms concurrently.
+// Measure finds the largest magnitude of each atom from lo to hi. Row i of m is atom i.
+// Goroutines may call Measure for different atoms concurrently.
 func (c *Coarse) Measure(m Matrix, lo, hi int) {
 	for i := lo; i < hi; i++ {
 		c.tops[i] = Largest(m.Row(i))
@@ -82,8 +82,8 @@ func Largest(x []float32) float32 {
 	return math.Float32frombits(largest >> 1)
 }
 
-// Fill rounds the atoms from lo to hi, the rows of m, after all are measured. Goroutines may
-// call it for different atoms concurrently.
+// Fill rounds the atoms from lo to hi, which are rows of m. Measure all atoms first.
+// Goroutines may call Fill for different atoms concurrently.
 func (c *Coarse) Fill(k *Kernels, m Matrix, lo, hi int) {
 	top := slices.Max(c.tops)
 	for i := lo; i < hi; i++ {
@@ -109,7 +109,7 @@ func (c *Coarse) Fill(k *Kernels, m Matrix, lo, hi int) {
 	}
 }
 
-// SetStep sets Unit, Scale for FISTA's step size s, and Reach, the largest effect of a residual of norm 1:
+// SetStep sets Unit, Scale and Reach for FISTA's step size s. Reach is the largest effect of a residual of norm 1:
 //
 //	Scale[k] = 2·s·Unit²·Share[k]
 //	Reach = max_k Scale[k]·Share[k]·‖bytes[k]‖
@@ -125,8 +125,8 @@ func (c *Coarse) SetStep(s float64) {
 	}
 }
 
-// Dots multiplies the bytes of a residual, of length [BytePitch] of the width, with the atoms
-// of a list and with their Scale; see dotsBytesGeneric. len(index) is a multiple of 4.
+// Dots multiplies a residual in bytes with the atoms of a list and with their Scale; see
+// dotsBytesGeneric. len(r) is [BytePitch] of the width, and len(index) a multiple of 4.
 func (c *Coarse) Dots(k *Kernels, p []float32, index []int32, r []int8) {
 	k.dotsBytes(p, index, r, c.bytes, c.start, c.Scale)
 }
@@ -137,12 +137,12 @@ func (c *Coarse) Decode(k *Kernels, out []int32, index []int32, z []int8) {
 	k.decodeBytes(out, index, z, c.bytes)
 }
 
-// QuantiseRow rounds a row to bytes as Dots and Correlate multiply them; see quantiseGeneric.
+// QuantiseRow rounds a row to the bytes that Dots and Correlate expect; see quantiseGeneric.
 func (k *Kernels) QuantiseRow(dst []int8, x []float32, scale float32) {
 	k.Quantise(dst, x, scale, k.offset)
 }
 
-// SquaresOfBytes returns Σ round(scale·x)² of a result of QuantiseRow.
+// SquaresOfBytes returns Σ round(scale·x)² for a row of bytes that QuantiseRow stored.
 func (k *Kernels) SquaresOfBytes(row []int8) (sum int) {
 	for _, x := range row {
 		y := int(x - k.offset) // the difference wraps around in 8 bits
@@ -151,11 +151,12 @@ func (k *Kernels) SquaresOfBytes(row []int8) (sum int) {
 	return sum
 }
 
-// Correlate multiplies rows of bytes, of length [BytePitch] of the width, with all atoms. It
-// calls the function each with consecutive sums of a row, from a column on. The sums are padded
-// to a multiple of [Width]; Scale is zero there. The columns of a row come in increasing order.
-// A block of columns stays in level 2 while all rows use it. x has memory for [TileRows] more
-// rows. The argument scratch is memory of the caller, which Correlate grows if necessary.
+// Correlate multiplies the rows of x with all atoms. It calls each(i, column, sums) with the
+// products of row i with consecutive atoms, from the atom column on. The columns of a row come
+// in increasing order. The sums are padded to a multiple of [Width]; Scale is zero there. A block
+// of columns stays in the level-2 cache while all rows use it. A row's length is [BytePitch] of
+// the width, and x has memory for [TileRows] more rows. Correlate grows the caller's scratch
+// memory if necessary.
 func (c *Coarse) Correlate(k *Kernels, x []int8, rows int, scratch *[]int32, each func(i, column int, sums []int32)) {
 	*scratch = Sized(*scratch, k.byteRows*correlateColumns)
 	sums := *scratch
@@ -174,8 +175,8 @@ func (c *Coarse) Correlate(k *Kernels, x []int8, rows int, scratch *[]int32, eac
 }
 
 // PeakBytes multiplies and adds n groups of four 8-bit integers in each register of a tile,
-// without loads, and returns the number of operations. n is even. Its speed bounds the speed
-// of Correlate.
+// without loads, and returns the number of operations. n is even. The speed of PeakBytes bounds
+// the speed of Correlate.
 func (k *Kernels) PeakBytes(n int) (operations float64) {
 	k.peakBytes(n)
 	return 4 * float64(n) * float64(k.byteRows*k.byteColumns)

@@ -10,10 +10,10 @@ import (
 // fuses multiplications with additions and adds in another order. Only the search's
 // kernels, at the end of this file, compute the same bits in assembly.
 //
-// The doc comment of a kernel states its loop, its preconditions, and its floor: the
-// work that no implementation can avoid. Declarations of assembly copy the comment
-// without the floor. If a loop runs over the elements of one slice, all other slices
-// must be at least as long. Assembly doesn't check preconditions.
+// The doc comment of a kernel states its loop, its preconditions, and its speed limit: the
+// work that no implementation can avoid. The comment describes the assembly, too. If a
+// loop runs over the elements of one slice, all other slices must be at least as long.
+// Assembly doesn't check preconditions.
 
 // epsilon prevents 0/0 in dual averaging: see graph.Epsilon.
 const epsilon = 1e-30
@@ -23,12 +23,12 @@ const epsilon = 1e-30
 //
 //	dst[i·dstRow+j] += Σ_k a[i·aRow+k·aColumn] · b[k·bRow+j]        for k < n
 //
-// n > 0. The loop also prefetches sRows rows of s and of q into level 2. A row is as wide
-// as the tile, in float32, and rows start sRow bytes apart. The argument every is the
-// number of terms between two prefetches, because prefetching all rows at once would delay
-// the loads of b. If sRows is 0, s and q may be nil; otherwise every > 0.
+// n > 0. The loop also prefetches sRows rows of s and of q into the level-2 cache. Such
+// a row has one float32 per column of the tile, and rows start sRow bytes apart. The
+// argument every is the number of terms between two prefetches, because prefetching all
+// rows at once would delay the loads of b. If sRows is 0, s and q may be nil; otherwise every > 0.
 //
-// Floor: 2·n flops per sum. All sums stay in registers.
+// Speed limit: 2·n flops per sum. All sums stay in registers.
 func productGeneric(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *float32, bRow, n int, s, q *byte, sRow, sRows, every int) {
 	var s00, s01, s02, s03, s10, s11, s12, s13 float32
 	left := unsafe.Slice(a, aRow+(n-1)*aColumn+1)
@@ -88,7 +88,7 @@ var peakResult atomic.Uint32 // bits of a float32; prevents the compiler from re
 // It returns the number of appended elements. index and value have [Width] elements
 // more than p; the elements after the appended ones are undefined.
 //
-// Floor: reads and writes S and Q, 16 bytes per element.
+// Speed limit: the loop reads and writes S and Q, 16 bytes per element.
 func averageGeneric(index []int32, value, p, s, q []float32, column int32, gradient, square, threshold, rate, floor float32) (n int) {
 	s, q = s[:len(p)], q[:len(p)]
 	for j, x := range p {
@@ -117,8 +117,8 @@ func averageGeneric(index []int32, value, p, s, q []float32, column int32, gradi
 //
 // It returns the final n. index increases; len(dst) is a positive multiple of [Width].
 //
-// Floor: 2·len(dst) flops per nonzero, and the load of its row of d from level 2. If the
-// caller decodes all codes with one block of atoms before the next, the block is in cache.
+// Speed limit: 2·len(dst) flops per nonzero, and the load of its row of d from the level-2
+// cache. A block of atoms stays there if the caller uses it for all codes before the next block.
 func decodeGeneric(dst []float32, index []int32, value, d []float32, dim int, end int32) (n int) {
 	// Four nonzeros at a time: dst is loaded and stored a quarter as often.
 	for ; n+4 <= len(index) && index[n+3] < end; n += 4 {
@@ -142,9 +142,9 @@ func decodeGeneric(dst []float32, index []int32, value, d []float32, dim int, en
 }
 
 // moveAtomGeneric updates an atom d by a step of AdaGrad. h is the atom's row of H, the
-// sums of squared gradients, and p its row of P, the steps. m is the product of the
-// atom's codes with the residuals of some words, and n the product of their squares. The
-// loop adds the words in index, with codes in value and residuals in rows of r. For
+// sums of squared gradients, and p its row of P, the steps. m sums the products of the
+// atom's codes with the residuals of some words, and n the squares of these products. The
+// loop adds the words in index; value holds their codes and r their residuals. For
 // j < len(h):
 //
 //	x = value[i] · r[index[i]·dim+j]        for i < len(index)
@@ -156,7 +156,7 @@ func decodeGeneric(dst []float32, index []int32, value, d []float32, dim int, en
 // len(h) is a multiple of [Width]. The loop prefetches h, p and d of the next atom, at a
 // distance of dim.
 //
-// Floor: 5·len(h) flops per nonzero; five floats to and from memory per element.
+// Speed limit: 5·len(h) flops per nonzero, and five floats per element to and from memory.
 func moveAtomGeneric(h, p, d, m, n []float32, index []int32, value, r []float32, dim int, c0, c1, c2, c3, c4, epsilon, step float32) {
 	for j := 0; j < len(h); j += Width {
 		var sum, squares [Width]float32
@@ -186,7 +186,7 @@ func moveAtomGeneric(h, p, d, m, n []float32, index []int32, value, r []float32,
 //
 // It returns the final n. index increases; len(r) is a multiple of [Width].
 //
-// Floor: 2·len(r) flops per nonzero, and the load of its row of d from level 2.
+// Speed limit: 2·len(r) flops per nonzero, and the load of its row of d from the level-2 cache.
 func dotsGeneric(p []float32, index []int32, r, d []float32, dim int, end int32) (n int) {
 	for ; n < len(index) && index[n] < end; n++ {
 		row := d[int(index[n])*dim:][:len(r)]
@@ -305,13 +305,13 @@ func sumGeneric(a []float32) (total float64) {
 // to 64; at levels with an offset of 64 they are unsigned, 0 to 128. The sum of four products
 // therefore fits in 16 bits.
 //
-// Floor: 4·n multiplications with additions per sum. All sums stay in registers.
+// Speed limit: 4·n multiplications with additions per sum. All sums stay in registers.
 func productBytesGeneric(dst *int32, dstRow int, a *int8, aRow int, b *int8, start *int32, n int) {
 	const rows, columns = 2, 4
 	left := unsafe.Slice(a, aRow+4*n)
 	top, bottom := left[:4*n], left[aRow:]
 	right := unsafe.Slice(b, 4*columns*n)
-	// A multiplication of 64 bits serves both rows, whose sums are 32 bits apart.
+	// One 64-bit multiplication serves both rows. The rows' sums are 32 bits apart in s0 to s3.
 	var s0, s1, s2, s3 int64
 	for g := range n {
 		x, y, d := (*[4]int8)(top[4*g:]), (*[4]int8)(bottom[4*g:]), (*[4 * columns]int8)(right[4*columns*g:])
@@ -330,8 +330,8 @@ func productBytesGeneric(dst *int32, dstRow int, a *int8, aRow int, b *int8, sta
 	}
 }
 
-// peakBytesGeneric computes a tile of productBytesGeneric without loads, n groups of 4 terms
-// from registers, to measure its peak. n is even and positive.
+// peakBytesGeneric measures the peak speed of productBytesGeneric: it computes a tile from
+// registers, without loads, with n groups of 4 terms. n is even and positive.
 func peakBytesGeneric(n int) {
 	y := int64(peakResult.Load())
 	x0, x1, x2, x3 := y, y, y, y // each holds two sums
@@ -349,10 +349,10 @@ func peakBytesGeneric(n int) {
 //
 //	p[i] = float32(start[k] + Σ_j r[j]·d[k·len(r)+j])·scale[k]        for j < len(r)
 //
-// Bytes are as in productBytesGeneric, with r in place of a. len(r) is a positive multiple of
-// [ByteWidth], and len(index) of 4.
+// r and d have the bytes of a and b in productBytesGeneric. len(r) is a positive
+// multiple of [ByteWidth], and len(index) is a multiple of 4.
 //
-// Floor: the load of a row of d per element of the list, from level 2.
+// Speed limit: each element of the list loads a row of d from the level-2 cache.
 func dotsBytesGeneric(p []float32, index []int32, r, d []int8, start []int32, scale []float32) {
 	p = p[:len(index)]
 	for i, k := range index {
@@ -371,10 +371,10 @@ func dotsBytesGeneric(p []float32, index []int32, r, d []int8, start []int32, sc
 //
 //	out[j] = Σ_i z[i]·d[index[i]·len(out)+j]        for i < len(index)
 //
-// The elements of d are −63 to 63, and z is −127 to 127. len(out) is a positive multiple of
-// [ByteWidth], and len(index) of 4.
+// The elements of d are from −63 to 63, and the elements of z from −127 to 127. len(out) is a
+// positive multiple of [ByteWidth], and len(index) is a multiple of 4.
 //
-// Floor: the load of a row of d per element of the code, from level 2.
+// Speed limit: each element of the code loads a row of d from the level-2 cache.
 func decodeBytesGeneric(out []int32, index []int32, z, d []int8) {
 	clear(out)
 	for ; len(index) >= 4; index, z = index[4:], z[4:] {
@@ -429,7 +429,7 @@ func roundToEven(x float32) float32 {
 // It returns the number of appended elements. index and p have [Width] elements more than
 // sums; the elements after the appended ones are undefined. floor is 0 or −∞, and limit ≥ 0.
 //
-// Floor: loads of sums from level 1 and of scale from level 2.
+// Speed limit: loads of sums from the level-1 cache, and of scale from the level-2 cache.
 func candidatesGeneric(index []int32, p []float32, sums []int32, scale []float32, members []byte, column int32, limit, floor float32) (n int) {
 	scale = scale[:len(sums)]
 	for j, sum := range sums {
@@ -458,7 +458,7 @@ func candidatesGeneric(index []int32, p []float32, sums []int32, scale []float32
 // more than p; the elements after the appended ones are undefined. len(p) is a multiple of
 // [Width].
 //
-// Floor: five loads and two stores per element, from level 1.
+// Speed limit: five loads and two stores per element, in the level-1 cache.
 func advanceGeneric(active []int32, bytes []int8, index []int32, p, z, b, v []float32, step, threshold, floor, momentum, scale float32, enter uint32) (n int, largest float32) {
 	index, z, b, v = index[:len(p)], z[:len(p)], b[:len(p)], v[:len(p)]
 	for i, c := range p {

@@ -33,8 +33,8 @@ var avx512 = Kernels{
 	dotsBytes: dotsBytesAVX2, decodeBytes: decodeBytesAVX2, offset: 64,
 }
 
-// avxVNNI differs from avx2 only in the products of bytes. Decoding by VPDPBUSD would hardly gain: four atoms of 32
-// columns would take 16 instructions, eight of them shuffles, in place of 18.
+// avxVNNI differs from avx2 only in the products of bytes. Decoding doesn't use VPDPBUSD, because it would gain
+// little: 32 columns of four atoms would take 16 instructions instead of 18, and eight of the 16 would be shuffles.
 var avxVNNI = func() Kernels {
 	k := avx2
 	k.Name, k.why = "avxvnni", "the processor has AVX-VNNI"

@@ -2,8 +2,8 @@ package simd
 
 import "math"
 
-// Operations that only Huber's loss needs, in plain Go. Each applies to all i < len(dst); a is at least as long, and may
-// be dst.
+// The functions in this file are plain Go. Only Huber's loss needs them. They process all i < len(dst). The slice a
+// is at least as long as dst, and may be dst.
 
 // Abs computes dst[i] = |a[i]|.
 func Abs(dst, a []float32) {

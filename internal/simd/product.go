@@ -7,7 +7,7 @@ import "unsafe"
 
 const (
 	// edge is the largest number of rows or columns of a tile. A tile reaches beyond a
-	// product by fewer.
+	// product by less than edge.
 	edge = 32
 
 	// TileRows is a multiple of the rows of every level's tiles. Workers should share
@@ -15,8 +15,8 @@ const (
 	TileRows = 24
 
 	// correlateColumns is the number of sums of a row that Correlate passes on at once.
-	// The sums of a tile's rows stay in level 1. It is a multiple of the columns of every
-	// level's tiles.
+	// The sums of a tile's rows stay in the level-1 cache. correlateColumns is a multiple of
+	// the columns of every level's tiles.
 	correlateColumns = 256
 )
 
@@ -44,14 +44,14 @@ func (k *Kernels) Multiply(out Matrix, rows int, a View, b Matrix, terms int) {
 }
 
 // Correlate multiplies the rows of x from lo to hi with all rows of the packed matrix p.
-// It calls the function each with consecutive sums of row i, from a column on:
+// It calls each(i, column, sums) with consecutive sums of row i:
 //
 //	sums[j] = Σ_l x[i][l] · p[column+j][l]        for j < len(sums)
 //
-// The columns of a row come in increasing order. A block of columns stays in level 2
-// while all rows use it. If ahead isn't nil, its elements of the same rows and columns
-// are prefetched into level 2, for use by the function each. The argument scratch is
-// memory of the caller, which Correlate grows if necessary; no other goroutine may use it.
+// The columns of a row come in increasing order. A block of columns stays in the
+// level-2 cache while all rows use it. If ahead isn't nil, Correlate prefetches its elements
+// of the same rows and columns into the level-2 cache, for the callback. Correlate grows the
+// caller's scratch memory if necessary; no other goroutine may use it.
 func (k *Kernels) Correlate(x Matrix, lo, hi int, p *Panels, ahead *State, scratch *[]float32, each func(i, column int, sums []float32)) {
 	*scratch = Sized(*scratch, k.rows*correlateColumns)
 	sums := *scratch

@@ -25,8 +25,8 @@ type Averaging struct {
 	Floor     float32 // 0 for nonnegative codes, −∞ for others
 }
 
-// Average computes a step of dual averaging for len(p) elements of row i of s, from a
-// column on, and appends the nonzero codes to index and value. p holds the products of
+// Average computes a step of dual averaging for len(p) elements of row i of s, beginning
+// at column. It appends the nonzero codes to index and value. p holds the products of
 // the row's residual with atoms. For j < len(p), with S and Q of element column+j:
 //
 //	S += Gradient·p[j]
@@ -47,7 +47,7 @@ func (k *Kernels) Average(s *State, i, column int, p []float32, index []int32, v
 	return index[:n], value[:n]
 }
 
-// prefetch describes the rows of two arrays that a product prefetches into level 2.
+// prefetch describes the rows of two arrays that a product prefetches into the level-2 cache.
 type prefetch struct {
 	s, q  unsafe.Pointer
 	pitch int // bytes from a row to the next

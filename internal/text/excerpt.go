@@ -63,7 +63,7 @@ func hashLine(line string) uint64 {
 	return h.Sum64()
 }
 
-// headOf returns the first word of a line if it ends with a symbol that doesn't end sentences or quotations.
+// headOf returns the first word of a line if the word ends with a symbol that doesn't end sentences or quotations.
 func headOf(line string) string {
 	head, _, _ := strings.Cut(line, " ")
 	r, _ := utf8.DecodeLastRuneInString(head)
@@ -259,8 +259,8 @@ func (s *Lines) Excerpt(text string, words []string, length int) (excerpt string
 	return s.excerpt(text, words, length, func(word int) float64 { return 1 / (1 + 0.2*float64(word)) }) // the most important words come first
 }
 
-// Snippet returns the sentences of a text that contain the most words of a query, like [Lines.Excerpt]. The words matter
-// more than whole sentences in the author's own words.
+// Snippet returns the sentences of a text that contain the most words of a query, like [Lines.Excerpt]. Words of the
+// query matter more than whole sentences or the author's own words.
 func (s *Lines) Snippet(text string, words []string, length int) string {
 	const weight = 20 // exceeds the sum of all other scores
 	snippet, _ := s.excerpt(text, words, length, func(int) float64 { return weight })
@@ -325,7 +325,7 @@ type finder []string
 type hit struct{ at, word int }
 
 func (f finder) find(text string) (hits []hit) {
-	end := 0 // of the previous hit
+	end := 0 // end of the previous hit
 	inWord := false
 	for at, r := range text {
 		for i, word := range f {
@@ -354,7 +354,7 @@ func foldedPrefix(text, word string) (n int) {
 	return n
 }
 
-// fold returns the same character for all cases of a letter and forms of an apostrophe.
+// fold returns one character for all cases of a letter, and one for all forms of an apostrophe.
 func fold(r rune) rune {
 	if r == '’' {
 		return '\''
@@ -398,8 +398,8 @@ func (f finder) window(line string, n int) string {
 	return mark + Truncate(strings.ToValidUTF8(line[start:], ""), n-utf8.RuneCountInString(mark))
 }
 
-// Truncate shortens a text to n characters, at least one, and to whole words if that costs at most a quarter. An ellipsis
-// replaces the rest.
+// Truncate shortens a text to n ≥ 1 characters. It cuts the text at the end of a word if that costs at most a quarter
+// of the characters. An ellipsis replaces the rest.
 func Truncate(text string, n int) string {
 	runes := []rune(text)
 	if n = max(n, 1); len(runes) <= n {

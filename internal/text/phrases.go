@@ -204,8 +204,8 @@ func isHan(word string) bool {
 
 func isKatakana(r rune) bool { return r == 'ー' || unicode.Is(unicode.Katakana, r) }
 
-// appendCharacters appends the characters of a pair. If the pair before overlaps it, appendCharacters appends only the
-// second character. Otherwise a gap comes first.
+// appendCharacters appends a gap and the characters of a pair. The argument before is the previous pair. If it overlaps
+// the pair, appendCharacters appends only the second character.
 func appendCharacters(parts []uint32, pair, before string, numbers map[string]uint32) []uint32 {
 	characters := splitCharacters(pair)
 	if len(characters) == 2 && before != "" && strings.HasSuffix(before, characters[0]) {

@@ -37,7 +37,7 @@ const MaxBytes = 20000
 // maxTokenizers limits the memory of NewTerms: each tokenizer lists the words that it reads.
 const maxTokenizers = 8
 
-// NewTerms lists the words of texts. If forLabels, it also finds phrases, and the words that count for labels.
+// NewTerms lists the words of texts. If forLabels is true, it also finds phrases, and the words that count for labels.
 // Numbers, single ASCII letters, parts of addresses and words beside mail addresses don't count. Words in a passage of
 // four words that an earlier text contains don't count either. Pairs of characters don't count, but phrases joined from
 // them do.
@@ -84,7 +84,7 @@ type builder struct {
 	characters map[string]uint32
 }
 
-// add stores all words of a text in words, and appends its distinct words to IDs.
+// add stores all words of a text in b.words, and appends the distinct ones to b.IDs.
 func (b *builder) add(text tokens) {
 	b.words = b.words[:0]
 	first := len(b.IDs)
@@ -115,7 +115,7 @@ func (b *builder) id(word string) uint32 {
 	return id
 }
 
-// count counts the words of the text that add added last, and appends its parts.
+// count determines which words of a text count for labels, and appends the text's parts. Call it after add.
 func (b *builder) count(text tokens) {
 	b.Counted = append(b.Counted, make([]bool, len(b.IDs)-len(b.Counted))...)
 	pair := "" // the previous word, if it is a pair of characters
@@ -173,7 +173,7 @@ func (t *tokenizer) tokenize(text string, to *tokens) {
 	*to = tokens{t, to.ids[:0], to.inAddress[:0], to.beside[:0]}
 	fields := strings.Fields(text[:min(len(text), MaxBytes)])
 	const before, after = 3, 4
-	until, next := -1, 0 // last field beside a mail address, first field that hasn't been checked
+	until, next := -1, 0 // until: last field beside a mail address; next: first unchecked field
 	for i, field := range fields {
 		address := t.forLabels && isAddress(field)
 		for ; t.forLabels && next < len(fields) && next <= i+before; next++ {

@@ -21,8 +21,8 @@ func isAddress(field string) bool {
 	return false
 }
 
-// CanLabel reports whether a label can contain a word. The word must contain a letter or emoji, and at least two of them
-// per digit. It must not begin with a digit, be a single ASCII letter or exceed 40 characters.
+// CanLabel reports whether a label can contain a word. The word must contain letters or emoji, at least twice as many
+// as digits. It must not begin with a digit, be a single ASCII letter or exceed 40 characters.
 func CanLabel(word string) bool {
 	const longest = 40
 	letters, digits := 0, 0
@@ -122,7 +122,7 @@ func appendWord(words []string, word string) []string {
 	return words
 }
 
-// appendPairs appends the pairs of adjacent characters, or a single character.
+// appendPairs appends the pairs of adjacent characters, or the character if there is only one.
 func appendPairs(words, characters []string) []string {
 	if len(characters) == 1 {
 		return append(words, characters[0])

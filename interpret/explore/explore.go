@@ -44,7 +44,7 @@ const (
 	bins         = 32    // bins of a histogram
 	listedText   = 240   // characters of a text in a list
 	wholeText    = 20000 // characters of a text on its own page
-	examples     = 5     // texts with middle values, and with the smallest values, of a dimension
+	examples     = 5     // texts with the middle values of a dimension, and as many with the smallest
 
 	excerptDimensions = 4 // strongest dimensions of a text, whose words the excerpts of its neighbours show
 )
@@ -64,7 +64,7 @@ type Explorer struct {
 	duplicates   func() duplicatesAnswer
 	labelsLock   sync.Mutex
 	labels       interpret.Labels // replaced, never changed
-	labelsFile   fs.FileInfo      // of the file with the labels, nil without one
+	labelsFile   fs.FileInfo      // describes the file with the labels; nil without a file
 	stopWords    []string
 }
 
@@ -198,9 +198,9 @@ type entry struct {
 type pair struct {
 	Dimension   int     `json:"dimension"`
 	Opposite    bool    `json:"opposite,omitempty"` // opposite poles co-occur
-	Words       int     `json:"words"`              // number of rows at the same pole of both, or at opposite poles, or of the selection
+	Words       int     `json:"words"`              // number of rows (of two dimensions: at the same or opposite poles)
 	Expected    float64 `json:"expected"`           // number of rows by chance
-	Correlation float64 `json:"correlation"`        // of the signs (−1, 0, 1), negated if Opposite
+	Correlation float64 `json:"correlation"`        // correlation of the signs (−1, 0, 1), negated if Opposite
 }
 
 // New returns an explorer of m, which must have codes and must not change afterwards. The page shows the name.
@@ -244,7 +244,7 @@ func (x *Explorer) prepare() {
 	if x.summary.Themes > 0 {
 		x.topics()
 	}
-	go x.rowMap() // and dimensionMap
+	go x.rowMap() // also computes dimensionMap
 	if x.summary.Texts {
 		x.index.Search("", 0) // indexes the words of the texts
 	}
@@ -253,7 +253,7 @@ func (x *Explorer) prepare() {
 	}
 }
 
-// describe computes summary, signs and strongest.
+// describe computes the fields summary, signs and strongest.
 func (x *Explorer) describe(name string) {
 	m := x.model
 	a := summary{
@@ -341,7 +341,7 @@ func (x *Explorer) describeDimension(k int) (dimension, signs) {
 	return d, s
 }
 
-// entries converts entries, and adds excerpts of their texts to t.
+// entries converts a list of [interpret.Entry], and adds excerpts of the rows' texts to t.
 func (x *Explorer) entries(from []interpret.Entry, t *texts, words []string) []entry {
 	to := make([]entry, len(from))
 	for i, e := range from {
@@ -475,7 +475,7 @@ func (x *Explorer) together(k int) []pair {
 			p.Opposite, p.Words, p.Correlation = true, int(opposite), -p.Correlation
 			p.Expected = (a.positive*b.negative + a.negative*b.positive) / n
 		}
-		if other != k && p.Correlation > 0 { // NaN if all rows use a dimension
+		if other != k && p.Correlation > 0 { // the correlation is NaN if all rows use a dimension
 			pairs = append(pairs, p)
 		}
 	}
@@ -483,8 +483,8 @@ func (x *Explorer) together(k int) []pair {
 	return pairs[:min(maxTogether, len(pairs))]
 }
 
-// matching returns the dimensions that n > 1 of the given rows use, where chance predicts e < n rows. They are in
-// decreasing order of (n − e)/√e.
+// matching returns the dimensions that more of the given rows use than by chance: n > 1 rows instead of the expected e.
+// They are in decreasing order of (n − e)/√e.
 func (x *Explorer) matching(rows []int) []pair {
 	counts := make([]int, x.model.Codes.Cols)
 	for _, row := range rows {

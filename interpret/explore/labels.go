@@ -65,7 +65,7 @@ func (x *Explorer) allLabels() labelsAnswer {
 var errStopWordsChanged = &RequestError{Status: http.StatusConflict, Message: "the stop words were not saved: they have changed since the page was loaded; reload the page"}
 
 // setStopWords replaces the stop words, and returns an explorer with the new labels of dimensions and topics. It returns
-// an error unless the file still has the words old.
+// an error unless the file still has the words of the argument old.
 func (x *Explorer) setStopWords(ctx context.Context, words, old []string) (*Explorer, error) {
 	words, err := interpret.ParseStopWords(strings.Join(words, "\n"))
 	if err != nil {

@@ -23,9 +23,9 @@ import (
 const (
 	links         = 24 // nearest neighbours that determine the position of a point
 	regionColours = 12
-	grey          = regionColours - 1 // shared by all other values of a column, and colour of the topic "other"
+	grey          = regionColours - 1 // colour of the topic "other", and of the rarer values of a column
 	regionWords   = 3
-	regionTexts   = 20 // nearest texts of a region, which its keywords describe
+	regionTexts   = 20 // number of a region's nearest texts that its keywords describe
 
 	maxRows    = 100_000 // rows on the map of rows
 	maxAnchors = 4000    // rows that t-SNE places; the others are placed beside them
@@ -50,7 +50,7 @@ type region struct {
 	// If the model has topics, a region is a topic, and has the colour of its broad topic.
 	Topic  *topics.ID `json:"topic,omitempty"`
 	Parent int        `json:"parent"` // index of the topic above, or −1
-	Radius float32    `json:"radius"` // median distance of its rows from the centre, along the axis on which it is larger
+	Radius float32    `json:"radius"` // median distance of its rows from the centre, along x or y, whichever is larger
 }
 
 // A dimensionMap is the map of live dimensions.

@@ -28,11 +28,11 @@ type pageData struct {
 	Words      map[string]wordAnswer      `json:"word"`
 	Dimensions map[string]dimensionAnswer `json:"dimension"`
 
-	// Only if the model has topics.
+	// These fields are set only if the model has topics.
 	Topics     *topicTable              `json:"topics,omitempty"`
 	Duplicates *duplicatesAnswer        `json:"duplicates,omitempty"`
 	Rows       *rowMap                  `json:"rows,omitempty"`
-	Bodies     [][]string               `json:"bodies,omitempty"` // of the rows of the map: an excerpt, the beginning of the text, and columns
+	Bodies     [][]string               `json:"bodies,omitempty"` // by row of the map: an excerpt, the beginning of the text, and columns
 	Columns    []string                 `json:"columns,omitempty"`
 	Topic      map[string]typicalAnswer `json:"topic,omitempty"`
 }

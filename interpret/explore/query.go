@@ -14,8 +14,8 @@ import (
 
 // Lengths of the lists of an answer.
 const (
-	listedParts = 10   // parts of a cosine
-	listedSum   = 24   // dimensions of the sum of several words
+	listedParts = 10   // largest parts of a cosine
+	listedSum   = 24   // largest values in the sum of several words
 	answers     = 12   // nearest words
 	maxQuery    = 4000 // bytes of a query
 
@@ -39,7 +39,7 @@ type queryAnswer struct {
 	Matched  []string    `json:"matched,omitempty"`  // words of a search that texts have, without common ones
 	Matching []pair      `json:"matching,omitempty"` // dimensions of the texts found
 	Topics   []found     `json:"topics,omitempty"`   // broad topics of the texts with all words, in decreasing order of their number
-	Of       []topics.ID `json:"of,omitempty"`       // narrowest topic of each of Words
+	Of       []topics.ID `json:"of,omitempty"`       // narrowest topic of each text in Words
 	Failure  string      `json:"failure,omitempty"`  // error of [Options.Embed]
 	texts
 }
@@ -146,8 +146,8 @@ func (x *Explorer) answerQuery(query, steer string) (a queryAnswer, err error) {
 	return a, nil
 }
 
-// topicsOf counts the texts with all words of a search by topic, or the best texts if none has all. It also returns the
-// narrowest topic of each of the best texts.
+// topicsOf counts, by topic, the texts that contain all words of a search. If there are none, it counts the best texts.
+// It also returns the narrowest topic of each of the best texts.
 func (x *Explorer) topicsOf(query string, q interpret.Query) (counts []found, of []topics.ID) {
 	table := x.topics().table
 	for _, row := range q.Rows {

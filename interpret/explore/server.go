@@ -39,7 +39,7 @@ func mustAsset(names ...string) []byte {
 	return all
 }
 
-// A RequestError reports a request with a mistake, such as an unknown word, or without permission.
+// A RequestError reports a request that has a mistake, such as an unknown word, or that lacks permission.
 type RequestError struct {
 	Status  int      `json:"-"` // HTTP status code
 	Message string   `json:"error"`
@@ -207,7 +207,7 @@ func (m routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// guard refuses requests of other sites. Frames lists the sources that may show the page in a frame.
+// guard refuses requests of other sites. The argument frames lists the sources that may show the page in a frame.
 func guard(host, frames string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
@@ -358,8 +358,8 @@ func mustJSON(data any) []byte {
 }
 
 // Serve serves the page on the listener until ctx is cancelled, and closes the listener. It then waits up to two
-// seconds for open requests, and returns nil. If the listener fails, it returns the error. Meanwhile it computes slow
-// answers, such as the topics and maps, before they are requested. See [Explorer.Handler] for host.
+// seconds for open requests, and returns nil. If the listener fails, it returns the error. While serving, it computes
+// slow answers, such as the topics and maps, before they are requested. See [Explorer.Handler] for host.
 func (x *Explorer) Serve(ctx context.Context, listener net.Listener, host string) error {
 	server := &http.Server{
 		Handler:           x.Handler(host),

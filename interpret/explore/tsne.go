@@ -23,11 +23,11 @@ const (
 	iterations      = 300
 	earlyIterations = 100 // iterations with exaggeration
 	exaggeration    = 4
-	theta           = 0.8 // largest ratio of side and distance of a square that counts as one point
+	theta           = 0.8 // a square whose side is below theta times its distance counts as one point
 )
 
-// embedPoints places n points in the unit square so that neighbours are close. Near holds the nearest neighbours of
-// each point with their squared distances, nearest first. Start holds the initial places.
+// embedPoints places n points in the unit square so that neighbours are close. The argument near holds the nearest
+// neighbours of each point with their squared distances, nearest first. The argument start holds the initial places.
 //
 // It uses t-SNE (van der Maaten and Hinton 2008), with affinities of nearest neighbours only and Barnes–Hut
 // repulsion (van der Maaten 2014). One goroutine sums the forces on a point in a fixed order, so that the result
@@ -51,7 +51,7 @@ func embedPoints(near [][]link, start [][2]float64) [][2]float64 {
 	speed := make([][2]float64, n)
 	gains := slices.Repeat([][2]float64{{1, 1}}, n)
 	push := make([][2]float64, n)
-	parts := make([]float64, n) // of Z
+	parts := make([]float64, n) // each point's part of the sum Z
 	rate := float64(n) / 3
 	var tree quadtree
 	for step := range iterations {

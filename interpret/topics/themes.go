@@ -69,7 +69,7 @@ func matrix(x []float32, dim int) simd.Matrix {
 }
 
 // decode adds the reconstruction aD of row first+i to row i of rows, unless the text is empty. The outer loop is over
-// blocks of atoms, so that a block stays in the level 2 cache while all rows use it.
+// blocks of atoms, so that a block stays in the level-2 cache while all rows use it.
 func decode(k *simd.Kernels, rows []float32, codes *vectors.Sparse, first int, atoms simd.Matrix) {
 	const blockAtoms = 256
 	next := make([]int, len(rows)/atoms.Pitch) // index of the next nonzero of each code
@@ -84,8 +84,8 @@ func decode(k *simd.Kernels, rows []float32, codes *vectors.Sparse, first int, a
 	}
 }
 
-// appendThemes appends a row with the positive ones of cosines, which are in decreasing order. The row is empty unless
-// the largest cosine exceeds chance.
+// appendThemes appends a row with the positive values among cosines, which are in decreasing order. The row is empty
+// unless the largest cosine exceeds the threshold chance.
 func appendThemes(codes *vectors.CSR, themes []int32, cosines []float32, chance float32) {
 	n := 0
 	for n < len(themes) && themes[n] >= 0 && cosines[n] > 0 {

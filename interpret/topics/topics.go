@@ -113,10 +113,10 @@ const (
 	minReach    = 0.15
 )
 
-// New returns the topics of the rows of m, a model with M themes. The argument x must index the codes of m;
-// number is the number of broad topics, 1 to M. A row descends the tree from its root to one of the sixteen themes that
-// have the largest cosines with it ([Encode]), and belongs to all topics on its path. If ctx is cancelled, New returns
-// ctx.Err().
+// New returns the topics of the rows of m, a model with M themes. The argument x must index the codes of m. The
+// argument number is the number of broad topics, 1 to M. A row descends the tree from its root to one of the sixteen
+// themes that have the largest cosines with it ([Encode]), and belongs to all topics on its path. If ctx is cancelled,
+// New returns ctx.Err().
 func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*Table, error) {
 	codes, err := Encode(ctx, m)
 	if err != nil {
@@ -194,8 +194,9 @@ func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*
 	return t, ctx.Err()
 }
 
-// label returns a labelled topic for each branch, by id, and one for "other", given the default number of broad topics. It
-// also returns the share of each branch's texts that contain a word of the label; see [interpret.Index.GroupLabels].
+// label returns a labelled topic for each branch, by id, and one for "other". It also returns the share of each
+// branch's texts that contain a word of the label (see [interpret.Index.GroupLabels]). The argument broad is the
+// default number of broad topics.
 func (t *tree) label(x *interpret.Index, themeOf []ID, broad int) (topics []Topic, reach []float64) {
 	groups, ranges := make([]int32, len(themeOf)), make([][2]int32, len(t.branches))
 	for i, theme := range themeOf {
@@ -363,7 +364,7 @@ func (t *Topic) Spread(n int) []int {
 	return rows
 }
 
-// Rename sets the Label of the topics that have a name among labels.
+// Rename sets the Label of each topic that has a name in labels.
 func (t *Table) Rename(labels interpret.Labels) {
 	for _, topics := range [][]Topic{t.Topics, t.Subtopics} {
 		for i := range topics {
@@ -388,7 +389,7 @@ const maxPeriods = 60
 // OverTime sets By, Periods, and the Values of topics to the periods of a column of ISO 8601 dates, which holds a value
 // for each row. It ignores empty values. The argument by is day, week, month, quarter, year, decade or century. If it is
 // empty, OverTime chooses the shortest of them such that at most 60 periods contain 90 % of the dates. Periods are in
-// order of time. Each Values lists all periods, also those without rows, except long gaps in which no row has a date.
+// order of time. Each Values lists all periods, with or without rows, except long gaps in which no row has a date.
 // OverTime returns an error, and changes nothing, if a value is no date or if there would be more than 1,000 periods.
 func (t *Table) OverTime(column []string, by string) error {
 	days, err := dates.Parse(column)

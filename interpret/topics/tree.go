@@ -89,8 +89,8 @@ func (t *tree) divide(id int32, n int) []int32 {
 	return parts
 }
 
-// smallest returns the smallest branch with the same rows as the branch id, which has rows. It returns a theme only if id
-// is one.
+// smallest returns the smallest branch with the same rows as branch id, which must have rows. It returns a theme only
+// if id is a theme.
 func (t *tree) smallest(id int32) int32 {
 	for id >= t.themes {
 		a, b := t.branches[id].halves[0], t.branches[id].halves[1]
@@ -116,8 +116,8 @@ func (t *tree) children(id int32) []int32 {
 }
 
 // descend returns the theme of a row, given the row's themes in increasing order and the powers of their cosines. Without
-// themes it returns None. From the root down, the row follows the side of a split that has the strongest half: the one
-// with the largest sum of powers. Sums of whole sides, or of quarters, agree less with classes of texts.
+// themes it returns None. From the root down, descend computes the sum of powers of each half of both sides of a split,
+// and follows the side with the largest sum. Sums of whole sides, or of quarters, agree less with classes of texts.
 func (t *tree) descend(themes []int32, powers []float32) ID {
 	for id := t.root(); len(themes) > 1; {
 		at := t.split(id, themes)
@@ -134,7 +134,7 @@ func (t *tree) descend(themes []int32, powers []float32) ID {
 	return ID(themes[0])
 }
 
-// split returns how many of the given themes of a branch are in its first half. Themes have no first half.
+// split returns the number of the given themes that are in the first half of branch id, which must not be a theme.
 func (t *tree) split(id int32, themes []int32) int {
 	at, _ := slices.BinarySearch(themes, t.branches[t.branches[id].halves[1]].lo)
 	return at

@@ -30,7 +30,7 @@ type kind struct {
 	size int
 }
 
-// kinds are the types by their C++ names. translate adds the types that abi.cuh declares.
+// kinds maps C++ names to types. The function translate adds the types that abi.cuh declares.
 var kinds = map[string]kind{
 	"bool": {"bool", 1}, "int": {"int32", 4}, "long long": {"int64", 8}, "unsigned long long": {"uint64", 8},
 	"signed char": {"int8", 1},

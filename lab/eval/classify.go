@@ -24,8 +24,8 @@ type classification struct {
 	split       func(seed uint64) split
 }
 
-// A split assigns the texts of a task to folds. C is the value with the highest accuracy on the tune folds, and the
-// smallest such value. The score is the accuracy on the test folds.
+// A split assigns the texts of a task to folds. C is the smallest of the values with the highest accuracy on the folds
+// in tune. The score is the accuracy on the folds in test.
 type split struct{ tune, test []fold }
 
 // A fold holds the indices of its training texts and of the texts that it classifies.
@@ -96,9 +96,9 @@ type search struct {
 	correct [len(grid)]int // number of test texts classified correctly
 }
 
-// tune returns the value of C with the highest accuracy. A coarse fit takes a fraction of the time of
-// a fine one: tune fits all values coarsely and refines those whose accuracy is close to the best,
-// until all of them are refined.
+// tune returns the value of C with the highest accuracy. A coarse fit takes a fraction of the time of a fine one.
+// Therefore tune first fits all values coarsely. It then refines the values whose accuracy is close to the best, until
+// all such values are refined.
 func tune(e *evaluation, x *features, folds []fold) (c float64, err error) {
 	searches := make([]search, len(folds))
 	fit := func(f, n int, start parameters, precision float64) (err error) {
@@ -132,8 +132,8 @@ func tune(e *evaluation, x *features, folds []fold) (c float64, err error) {
 			}
 		}
 		most := slices.Max(correct[:])
-		// With GoogleNews A, coarse fits classify at most 0.9 % fewer of the paper's texts correctly than fine fits, or up
-		// to 5 fewer if there are few texts. (With far too large values of C they classify up to 2.7 % more.)
+		// With GoogleNews A, coarse fits classify at most 0.9 % fewer of the paper's texts correctly than fine fits, or
+		// 5 fewer if there are few texts. (With far too large values of C, coarse fits classify up to 2.7 % more.)
 		var near []int
 		for n := range grid {
 			if !refined[n] && correct[n] >= most-texts/100-5 {

@@ -39,12 +39,12 @@ type Task interface {
 	evaluate(e *evaluation) (Result, error)
 }
 
-// minItems is the number of pairs or test texts with vectors that a score requires.
+// minItems is the smallest number of items with vectors for a score. Items are pairs of words or test texts.
 const minItems = 10
 
 // Result is the score of one representation in one task.
 type Result struct {
-	Score   printing.Number `json:"score"`          // accuracy, or Spearman's ρ, × 100; NaN without a score, see Note
+	Score   printing.Number `json:"score"`          // accuracy or Spearman's ρ, × 100; NaN if missing, see Note
 	Stderr  printing.Number `json:"stderr"`         // standard error of Score, by a bootstrap over the test items
 	Covered int             `json:"covered"`        // number of pairs or tokens with vectors
 	Total   int             `json:"total"`          // number of pairs or tokens of the task, training texts included

@@ -22,7 +22,7 @@ type features struct {
 	class   []int // class of each row of X
 	classes int
 
-	known          []bool // by text: whether a token has a vector
+	known          []bool // by text: whether any of its tokens has a vector
 	covered, total int    // number of tokens with a vector, and of all tokens
 }
 
@@ -91,7 +91,7 @@ func newFeatures(r *Representation, t *classification) (*features, error) {
 // addTo adds s times the term to a row of X.
 func (t term) addTo(row []float64, s float64) { t.vector.addTo(row[t.offset:], s) }
 
-// times sets z to the product of the term and a matrix w, which has a row of len(z) values per column of X.
+// times computes z, the product of the term and w. The matrix w has a row of len(z) values for each column of X.
 func (t term) times(w, z []float64) {
 	n := len(z)
 	w = w[t.offset*n:]
@@ -110,7 +110,7 @@ func (t term) times(w, z []float64) {
 	}
 }
 
-// addOuter adds the outer product of the term and z to w, which has the same shape as in times.
+// addOuter adds the outer product of the term and z to w. The shape of w is the same as in times.
 func (t term) addOuter(w, z []float64) {
 	n := len(z)
 	w = w[t.offset*n:]

@@ -11,7 +11,7 @@ import (
 type part struct {
 	path  string
 	texts []text
-	first map[string]int // line number of the first text with a label, 0 in folders
+	first map[string]int // by label: line number of its first text; 0 in folders
 }
 
 func newPart(path string) *part { return &part{path: path, first: map[string]int{}} }
@@ -79,8 +79,8 @@ func readTREC(name, dir string) (Task, error) {
 	})
 }
 
-// readLabelled reads a classification task from two files, training and test, or from three, training, development and
-// test. C is chosen on the development texts, or by five-fold cross-validation on the training texts.
+// readLabelled reads a classification task from two files (training, test) or from three (training, development, test).
+// C is chosen on the development texts. Without them, it is chosen by five-fold cross-validation on the training texts.
 func readLabelled(name string, paths []string, decode encoding, parse lineParser) (Task, error) {
 	var parts []*part
 	for _, path := range paths {

@@ -16,11 +16,10 @@ import (
 // The loss is log(1 + exp(∓(xw + b))) for two classes. For more classes it is −log softmax(xW + b),
 // with a w and an intercept per class. scikit-learn's LogisticRegression(C=C) has the same objective.
 //
-// The minimiser is a truncated Newton method, as in LIBLINEAR, because first-order methods and L-BFGS
-// need thousands of iterations if C is large. Conjugate gradients solve for the Newton step. They need
-// only products of the Hessian and vectors, which are computed from the factors of X. An exact line
-// search follows. Rows are centred, which the intercepts compensate. The objective is divided by C
-// and the number of rows n.
+// The minimiser is a truncated Newton method, as in LIBLINEAR, because first-order methods and L-BFGS need thousands of
+// iterations if C is large. Conjugate gradients solve for the Newton step. They need only products of the Hessian and
+// vectors, and these products are computed from the factors of X. An exact line search follows. Rows are centred, and
+// the intercepts compensate for it. The objective is divided by C and by the number of rows, n.
 type regression struct {
 	*features
 	rows     []int
@@ -31,11 +30,10 @@ type regression struct {
 	variance []float64  // variance of the rows on each axis
 
 	base []float64 // by output: the score of a zero row
-	z    []float64 // by term and output: ⟨term, w⟩ or, in scoreGradient, the sum of the residuals of its rows
+	z    []float64 // by term and output: ⟨term, w⟩; in scoreGradient, the residuals, summed over the rows of the term
 }
 
-// A fit ends when the root mean square change of the rows' scores, weighted by p(1−p), is at most
-// its precision.
+// A fit ends when the rows' scores change by at most this much (root mean square, weighted by p(1−p)).
 const (
 	coarse = 0.2
 	fine   = 1e-3
@@ -81,8 +79,8 @@ func newRegression(x *features, rows []int) *regression {
 	return r
 }
 
-// maxAxes is the largest number of columns that are expressed in principal axes. Without these axes, dense vectors need
-// many more iterations. The time to compute the axes grows with the cube of the number of columns.
+// maxAxes is the largest number of columns of X for which the principal axes are computed. Without them, dense vectors
+// need many more iterations. The time to compute the axes grows with the cube of the number of columns.
 const maxAxes = 300
 
 // findAxes sets axes and variance to the eigenvectors and eigenvalues of the covariance of rows.
@@ -108,8 +106,8 @@ func (r *regression) findAxes() {
 	}
 }
 
-// parameters holds the weights W and then, by output, the scores of the mean row. For each column of X, W has a row with
-// a weight for each output.
+// parameters holds the matrix W and then the scores of the mean row, one per output. W has a row for each column of X,
+// with a weight for each output.
 type parameters []float64
 
 // weights returns the number of weights, which is the index of the first intercept.
@@ -130,7 +128,7 @@ func (r *regression) fit(ctx context.Context, c float64, start parameters, preci
 			return nil, err
 		}
 		f.searchLine(change)
-		// A step without a product is only rounding error.
+		// A step that took no product is only rounding error.
 		if change <= precision*precision*floats.Sum(f.spread)/float64(r.outputs) || f.products == before {
 			return p, nil
 		}
@@ -167,8 +165,8 @@ func (f *fit) linearise() {
 	f.gradient = make([]float64, len(f.p))
 	f.scoreGradient(f.gradient, residual)
 	if f.outputs > 1 {
-		// The objective is constant along equal changes of all intercepts. The gradient's component
-		// in that direction is rounding error, and nothing would bound a step along it.
+		// If all intercepts change equally, the objective stays the same. The gradient's component in that direction is
+		// rounding error, and nothing would bound a step along it.
 		intercepts := f.gradient[f.weights():]
 		floats.AddConst(-floats.Sum(intercepts)/float64(f.outputs), intercepts)
 	}
@@ -199,9 +197,9 @@ func (f *fit) precondition(z, v []float64) {
 	}
 }
 
-// newtonStep solves H·step = −gradient by preconditioned conjugate gradients. It stops when the last
-// iteration lowered the quadratic model by less than truncation times the average of all iterations
-// (Nash and Sofer, 1990), and returns stepᵀ·H·step.
+// newtonStep solves H·step = −gradient by preconditioned conjugate gradients, and returns stepᵀ·H·step. It stops when
+// the decrease of the quadratic model in the last iteration, divided by the average decrease of all iterations, is
+// below truncation (Nash and Sofer, 1990).
 func (f *fit) newtonStep(ctx context.Context, truncation float64) (change float64, err error) {
 	n := len(f.p)
 	f.step, f.stepScores = make(parameters, n), make([]float64, len(f.scores))
@@ -244,8 +242,8 @@ func (f *fit) newtonStep(ctx context.Context, truncation float64) (change float6
 	return change, nil
 }
 
-// searchLine moves p along the step until the slope of the objective is at most a tenth of its first value, −change. It
-// needs no product with X, because scores are linear in the parameters.
+// searchLine moves p along the step until the slope of the objective has at most a tenth of its first magnitude. The
+// first slope is −change. No product with X is necessary, because scores are linear in the parameters.
 func (f *fit) searchLine(change float64) {
 	w, step := f.p[:f.weights()], f.step[:f.weights()]
 	linear, quadratic := f.penalty*floats.Dot(w, step), f.penalty*floats.Dot(step, step)
@@ -332,8 +330,8 @@ func (r *regression) scoreGradient(sum, residual []float64) {
 	floats.Scale(1/float64(len(r.rows)), sum)
 }
 
-// probabilities replaces the rows' scores by the probabilities of the classes, or by the probability
-// of class 1 with one output.
+// probabilities replaces the scores of each row by the probabilities of the classes. With one output, it replaces the
+// score by the probability of class 1.
 func (r *regression) probabilities(scores []float64) {
 	if r.outputs == 1 {
 		for i, s := range scores {

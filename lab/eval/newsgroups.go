@@ -26,7 +26,7 @@ var (
 var newsgroupToken = regexp.MustCompile(`[A-Za-z0-9']+`)
 
 // read reads posts, one per file, from the folders 20news-bydate/20news-bydate-train/GROUP and
-// -test of dir.
+// 20news-bydate/20news-bydate-test/GROUP in dir.
 func (g newsgroups) read(name, dir string) (Task, error) {
 	var parts []*part
 	for _, folder := range []string{"20news-bydate-train", "20news-bydate-test"} {
@@ -45,8 +45,8 @@ func (g newsgroups) read(name, dir string) (Task, error) {
 	return newTask(name, withHeldOut(train, g.heldOut, len(parts[1].texts)), parts...)
 }
 
-// readPosts adds the posts of a group. The header, up to the first blank line, names the group and
-// is dropped. The rest is read as Latin-1.
+// readPosts adds the posts of a group, read as Latin-1. It drops the header, which names the group and ends at the
+// first blank line.
 func (p *part) readPosts(group string) error {
 	dir := filepath.Join(p.path, group)
 	entries, err := os.ReadDir(dir) // sorted by name

@@ -28,8 +28,8 @@ func latin1Text(b []byte) (string, error) {
 	return string(runes), nil
 }
 
-// readLines calls f with the number and the text of each line that isn't blank. Errors of f are
-// reported at that line. A file with a byte order mark is UTF-8, whatever decode is.
+// readLines calls f with the number and the text of each line that isn't blank. An error of f is reported with the
+// number of the line. If the file has a byte order mark, it is read as UTF-8, whatever decode is.
 func readLines(path string, decode encoding, f func(number int, line string) error) error {
 	data, err := readFile(path)
 	if err != nil {

@@ -92,7 +92,7 @@ func (v vector) inner(u vector) float64 {
 	return sum
 }
 
-// cosine returns the cosine of v and u, 0 if one is zero.
+// cosine returns the cosine of v and u, or 0 if v or u is zero.
 func (v vector) cosine(u vector) float64 {
 	// The products of binary vectors are integers. Equal products give bitwise equal cosines, which
 	// share a rank.

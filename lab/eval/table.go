@@ -13,8 +13,8 @@ import (
 // Average is the name of the last column.
 const Average = "Average"
 
-// A Table compares representations as the paper's table of results: a row per representation, a
-// column per task, and a last column with their average.
+// A Table compares representations like the paper's table of results. It has a row per representation, a column per
+// task, and a last column with the average.
 type Table struct {
 	Tasks []string
 	Rows  []Row
@@ -74,8 +74,8 @@ func (t *Table) Markdown() string {
 	return text
 }
 
-// grid returns the cells of the table, with the average if there is one. best reports whether a
-// cell's printed score is the highest of its column.
+// grid returns the cells of the table, with the average if there is one. The function best reports whether a cell's
+// printed score is the highest of its column.
 func (t *Table) grid() (grid printing.Table, best func(row, column int) bool) {
 	average := len(t.Averaged()) > 0
 	header := append([]string{""}, t.Tasks...)

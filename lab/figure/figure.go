@@ -33,8 +33,8 @@ type Line struct {
 	Points []Point
 }
 
-// A Point is a measurement with a label and its standard deviation, which is 0 if unknown. A point is left out if its Y
-// is NaN.
+// A Point is a measurement with a label. Deviation is its standard deviation, or 0 if unknown. A point whose Y is NaN
+// is left out.
 type Point struct {
 	X, Y, Deviation float64
 	Label           string

@@ -48,7 +48,7 @@ func (h heatMap) Dims() (columns, rows int) { return h.columns, len(h.rows) }
 func (h heatMap) X(column int) float64      { return float64(column) }
 func (h heatMap) Y(row int) float64         { return float64(row) }
 
-// Z returns a value, or NaN for 0, which is not drawn.
+// Z returns a value. Zeros are not drawn: for them it returns NaN.
 func (h heatMap) Z(column, row int) float64 {
 	values := h.rows[len(h.rows)-1-row].Values
 	if values == nil || values[column] == 0 {

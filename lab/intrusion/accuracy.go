@@ -48,7 +48,7 @@ type Estimate struct {
 }
 
 const (
-	questionsPerKind = 10   // number of questions about a dimension, both with any and with matched intruders
+	questionsPerKind = 10   // number of questions about a dimension with any intruders, and with matched ones
 	resamples        = 2000 // number of samples of the bootstrap
 )
 
@@ -178,7 +178,7 @@ func (a *Accuracy) Save(ctx context.Context, path string) error {
 // the word intrusion accuracy with matched intruders. It returns an error if the file has scores of
 // dimensions that the model lacks, or scores outside [0, 1].
 func Matched(path string, dimensions int) (reference string, accuracy map[interpret.Pole]float64, err error) {
-	const maxBytes = 1 << 26 // the scores of 100,000 dimensions are smaller
+	const maxBytes = 1 << 26 // enough for the scores of 100,000 dimensions
 	data, err := input.ReadRegular(path, maxBytes)
 	if err != nil {
 		return "", nil, err

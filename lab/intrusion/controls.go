@@ -12,7 +12,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// A Control is a baseline of codes without training.
+// A Control is a baseline: codes with a dictionary that isn't trained.
 type Control string
 
 const (
@@ -29,9 +29,9 @@ var Controls = []Control{RandomDictionary, WordRows}
 // than the codes keep, and no dead atoms.
 const controlLambda = 0.04
 
-// Encode encodes x, V×L, with the dictionary of a control and returns early-stopped codes with at most
-// n nonzeros per row, nonnegative if the method is. [WordRows] has fewer atoms if x has fewer words.
-// The error is [train.ErrIdenticalRows] if all frequent words have the same vector.
+// Encode encodes x, V×L, with the dictionary of a control. It returns early-stopped codes with at most n nonzeros per
+// row; they are nonnegative if the method is. [WordRows] has fewer atoms if x has fewer words. The error is
+// [train.ErrIdenticalRows] if all frequent words have the same vector.
 func Encode(ctx context.Context, x *vectors.Dense, control Control, atoms, n int, method model.Method, seed uint64, device encode.Device) (*model.Model, error) {
 	y, norm, err := standardise(x, atoms)
 	if err != nil {
@@ -51,8 +51,8 @@ func Encode(ctx context.Context, x *vectors.Dense, control Control, atoms, n int
 	return m, nil
 }
 
-// standardise returns x minus the mean of the frequent words, divided by the root mean square norm, and
-// that norm.
+// standardise subtracts the mean of the frequent words from the rows of x, and divides these by their root mean square
+// norm. It returns the result and that norm.
 func standardise(x *vectors.Dense, atoms int) (*vectors.Dense, float64, error) {
 	frequent := train.TrainingRows(x, atoms)
 	mean := frequent.Mean()

@@ -113,7 +113,7 @@ func rowsByWord(words []string) map[string]int {
 	return rows
 }
 
-// Codes returns the codes of the test's words, given all codes of the i-th model of [NewTest].
+// Codes selects the codes of the test's words. The argument codes holds all codes of the i-th model of [NewTest].
 func (t *Test) Codes(i int, codes *vectors.Sparse) *vectors.Sparse {
 	return interpret.SelectRows(codes, t.rows[i])
 }

@@ -31,7 +31,7 @@ const (
 type sampler struct {
 	x        *interpret.Index
 	median   []float32 // by dimension: the largest value of the bottom half
-	eligible []int32   // rows in the top tenth of a dimension, increasing
+	eligible []int32   // rows in the top tenth of any dimension, in increasing order
 }
 
 func newSampler(x *interpret.Index) *sampler {
@@ -55,8 +55,8 @@ func newSampler(x *interpret.Index) *sampler {
 	return s
 }
 
-// ranked returns the value of a rank among n values; the largest has rank 0. sorted holds the nonzero
-// values in increasing order.
+// ranked returns the value with the given rank among n values; the largest has rank 0. The argument sorted holds the
+// nonzero values in increasing order.
 func ranked(sorted []float32, n, rank int) float32 {
 	negative, _ := slices.BinarySearch(sorted, 0)
 	switch positive := len(sorted) - negative; {
@@ -87,7 +87,7 @@ func (s *sampler) live() []int {
 // A pool holds the rows of the words in the questions about a dimension.
 type pool struct {
 	top       []int
-	intruders []int32 // increasing
+	intruders []int32 // in increasing order
 }
 
 // pool returns the top words and intruders of a dimension, or nil if it isn't live.

@@ -56,8 +56,8 @@ func NewSheet(questions []Question) *Sheet {
 	return &Sheet{fmt.Sprintf("test-%x", hash.Sum(nil)[:4]), questions}
 }
 
-// Write writes two files. tsv is a table whose header begins with the ID. Judges fill in its last column with the number
-// of a word, 1 to 5. key is the sheet with the intruders as JSON.
+// Write writes a table for the judges to tsv and the sheet with the intruders, as JSON, to key. The table's header
+// begins with the ID. Judges fill in the last column with the number of a word, 1 to 5.
 func (s *Sheet) Write(tsv, key io.Writer) error {
 	table := s.ID + "\tword 1\tword 2\tword 3\tword 4\tword 5\tanswer\n"
 	for i, q := range s.Questions {
@@ -72,17 +72,17 @@ type Score struct {
 	Condition string          `json:"condition"`
 	Questions int             `json:"questions"`
 	Accuracy  printing.Number `json:"accuracy"` // share of right answers, NaN without answers
-	// Agreement and Kappa are the results of [FleissKappa] for the categories right and wrong. The paper's
-	// 57 % accuracy, 70 % agreement and κ of 0.40 fit them. With five words as categories κ would exceed 0.6.
+	// Agreement and Kappa are the results of [FleissKappa] for two categories, right and wrong. The paper's 57 %
+	// accuracy, 70 % agreement and κ of 0.40 fit these. With the five words as categories, κ would exceed 0.6.
 	Agreement printing.Number `json:"agreement"`
 	Kappa     printing.Number `json:"kappa"`
 }
 
 const maxBytes = 1 << 26 // largest size of a key or a table
 
-// ScoreFiles scores the tables that judges filled in, one per judge, and returns a score for each
-// condition, in the order of names. key is the path of the key that [Sheet.Write] wrote. A table with
-// another ID, a repeated answer or an answer that isn't 1 to 5 is an error.
+// ScoreFiles scores the tables that judges filled in, one per judge. It returns a score for each condition, ordered by
+// the conditions' names. The argument key is the path of the key that [Sheet.Write] wrote. A table with another ID, a
+// repeated answer or an answer that isn't 1 to 5 is an error.
 func ScoreFiles(key string, answers ...string) ([]Score, error) {
 	data, err := input.Read(key, maxBytes)
 	if err != nil {

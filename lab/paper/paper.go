@@ -33,7 +33,7 @@ type Experiments struct {
 	Dir    string // folder for models, tables and figures; created if missing
 	X      *vectors.Dense
 	Source *vectors.Source
-	Test   *intrusion.Test // with the words of X; nil omits word intrusion
+	Test   *intrusion.Test // a test of the words of X; nil omits word intrusion
 
 	Recipe  model.Paper // settings of all models; the experiments set method, λ and K
 	Lambdas []float64   // λ of the grid
@@ -60,8 +60,8 @@ var (
 
 const evalSeed = 1
 
-// ReadTasks reads the paper's tasks from a directory, as [eval.ReadTask] does. WS-353, which chooses
-// λ and K, is the first and must exist. missing names the other tasks without data.
+// ReadTasks reads the paper's tasks from a directory, as [eval.ReadTask] does. The first task is WS-353, by which λ and
+// K are chosen; its data must exist. If other tasks have no data, their names are returned in missing.
 func ReadTasks(dir string) (tasks []eval.Task, missing []string, err error) {
 	for _, name := range eval.TaskNames() {
 		task, err := eval.ReadTask(name, dir)
@@ -113,10 +113,10 @@ func (e *Experiments) model(ctx context.Context, method model.Method, lambda flo
 	return m, nil
 }
 
-// isTrained reports whether a saved model has the metrics of its last epoch and, among them, the sparsity of its codes.
+// isTrained reports whether the metrics of a saved model agree with its last epoch and with the sparsity of its codes.
 func isTrained(m *model.Model) bool {
 	e, want, values := m.Info.Encoding, m.Info.Training.PaperEncoding(), float64(m.Codes.Rows*m.Codes.Cols)
-	want.Variance = e.Variance // of the vectors
+	want.Variance = e.Variance // the variance of the vectors
 	return reflect.DeepEqual(e, want) && math.Round((1-e.Sparsity)*values) == float64(m.Codes.Nonzeros())
 }
 

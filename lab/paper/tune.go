@@ -25,12 +25,12 @@ type Setting struct {
 	Atoms    int         `json:"atoms"`
 	Sparsity float64     `json:"sparsity"`
 	Error    float64     `json:"error"` // mean ‖x − x̂‖²
-	Score    eval.Result `json:"score"` // WS-353 with the codes
+	Score    eval.Result `json:"score"` // score of the codes in WS-353
 }
 
 // A Tuning is the result of [Experiments.Tune].
 type Tuning struct {
-	Dense    eval.Result `json:"dense"` // WS-353 with the dense vectors
+	Dense    eval.Result `json:"dense"` // score of the dense vectors in WS-353
 	Settings []Setting   `json:"settings"`
 	Chosen   int         `json:"chosen"` // index in Settings
 	Sparse   bool        `json:"sparse"` // whether the chosen setting has a sparsity of 90 % or more

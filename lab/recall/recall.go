@@ -23,10 +23,10 @@ import (
 	"overcomplete/vectors"
 )
 
-// Queries holds dense vectors and the exact k nearest neighbours of each by cosine, among the rows of an index.
+// Queries holds dense query vectors and, for each, its exact k nearest neighbours by cosine among the rows of an index.
 type Queries struct {
 	Rows       []int   // row numbers of the queries
-	Neighbours [][]int // rows of the index by query, nearest first, without the query itself
+	Neighbours [][]int // by query: rows of the index, nearest first, without the query itself
 
 	x, queries *vectors.Dense // vectors of the index and of new queries; queries is nil if they are rows of the index
 }
@@ -34,19 +34,19 @@ type Queries struct {
 // Candidates is the number of rows that are reranked.
 const Candidates = 100
 
-// Recalls holds the results of five searches by the codes of a model. D is its dictionary, μ its mean
-// and a the code of a row, whose reconstruction is μ + aD.
+// Recalls holds the results of five searches by the codes of a model. Let D be the model's dictionary, μ its mean and a
+// the code of a row. The reconstruction of the row is μ + aD.
 type Recalls struct {
 	// Codes scores documents by the cosine of their code and the code of the query.
 	Codes Recall `json:"codes"`
-	// Products scores documents by the dot product with the dense query x. The query weights are
-	// w = Dx, the score is w·a / ‖μ + aD‖. Since w·a = x·(aD), it is close to the cosine of x and μ + aD.
+	// Products scores documents by the dot product with the dense query x. The query weights are w = Dx, the score is
+	// w·a / ‖μ + aD‖. Since w·a = x·(aD), the score is close to the cosine of x and μ + aD.
 	Products Recall `json:"products"`
-	// Largest scores documents as Products, but with the largest weights of [model.Dictionary.Query] alone.
+	// Largest scores documents as Products does, but uses only the largest weights of [model.Dictionary.Query].
 	Largest Recall `json:"largest"`
-	// Reranked reranks the [Candidates] best rows of Largest by the score of Products.
+	// Reranked finds [Candidates] rows as Largest does, and reranks them by the score of Products.
 	Reranked Recall `json:"reranked"`
-	// Dense reranks the [Candidates] best rows of Largest by the cosine of dense vectors.
+	// Dense finds [Candidates] rows as Largest does, and reranks them by the cosine of dense vectors.
 	Dense Recall `json:"dense"`
 }
 
@@ -115,7 +115,7 @@ func (q *Queries) CountNew() (n int) {
 	return n
 }
 
-// from returns the vectors that the queries are rows of.
+// from returns the vectors whose rows are the queries.
 func (q *Queries) from() *vectors.Dense {
 	if q.New() {
 		return q.queries
@@ -141,7 +141,7 @@ func (q *Queries) all() []int {
 	return all
 }
 
-// best returns the n rows with the largest scores in among, without the query itself.
+// best returns the n rows with the largest scores among the given rows, without the query itself.
 func (q *Queries) best(row, n int, among []int, score func(i int) float64) []int {
 	found := ranking.Ranking{N: n}
 	for _, i := range among {

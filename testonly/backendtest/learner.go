@@ -132,12 +132,12 @@ func RunLearner(t *testing.T, tolerance LearnerTolerance, newLearner NewLearner)
 type learningProblem struct {
 	name         string
 	atoms, dim   int
-	batches      []int // number of rows by batch
+	batches      []int // number of rows of each batch
 	most         int   // limit of nonzeros per row; 0 for a sixth of the atoms
 	nonnegative  bool
 	centred      bool // the dictionary has a mean
 	zeroRows     bool
-	twice        bool // a batch has each row twice, one after the other
+	twice        bool // a batch contains every row twice in succession
 	anchorWeight float64
 
 	x          []float32 // rows of all batches
@@ -209,7 +209,6 @@ func (p learningProblem) make(scale float32) learningProblem {
 	return p
 }
 
-// forgetting returns the forgetting factor of a batch.
 func (p learningProblem) forgetting(batch int) float64 {
 	if batch == 0 {
 		return 0

@@ -124,7 +124,6 @@ var problems = []problem{
 	{name: "zero vectors alone", rows: 20, atoms: 10, dim: 4, batch: 5, zeroRows: 1},
 }
 
-// huber sets Huber's loss.
 func huber(p *backend.Problem) {
 	p.Hyperparameters.Loss, p.Hyperparameters.HuberDelta = model.Huber, 0.4
 }

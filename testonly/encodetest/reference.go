@@ -17,7 +17,7 @@ import (
 )
 
 // Code returns the early-stopped code of y, of length K. y has length L, and the dictionary d is K×L; both contain
-// float32 numbers. The search has the bits of package encode, the polish is in float64. Code panics if d can't encode.
+// float32 numbers. Code panics if d can't encode. [Search] has the bits of package encode; [Polish] is in float64.
 func Code(y, d []float64, o encode.Options) []float64 {
 	return CodeOf(y, d, stepSize(d, len(y)), o, backend.Capacity(o, len(d)/len(y)))
 }
@@ -43,8 +43,8 @@ func Polish(a, y, d []float64, s float64, o encode.Options) {
 	}
 }
 
-// FloatCode is like [Code], but searches with [overcomplete/graph.Encode] in float64: atoms enter in every iteration,
-// and rows restart.
+// FloatCode is like [Code], but searches in float64 as [overcomplete/graph.Encode] does: atoms enter in every
+// iteration, and rows restart.
 func FloatCode(y, d []float64, o encode.Options) []float64 {
 	s := stepSize(d, len(y))
 	a := make([]float64, len(d)/len(y))
@@ -61,7 +61,7 @@ func FloatCode(y, d []float64, o encode.Options) []float64 {
 	return a
 }
 
-// keepLargest sets the elements of a to zero that are not among the k largest, and reports which are.
+// keepLargest keeps the k largest elements of a, sets the others to zero, and reports which elements it kept.
 func keepLargest(a []float64, k int) []bool {
 	kept := Largest(a, k)
 	for i := range a {
@@ -88,7 +88,7 @@ func narrow(x []float64) []float32 {
 	return y
 }
 
-// fista runs n steps from the code a.
+// fista runs the given number of steps from the code a.
 func fista(a, y, d []float64, s, lambda float64, steps int, shrink func(k int, g, threshold float64) float64) {
 	z, b := slices.Clone(a), make([]float64, len(a))
 	for lambda, momentum := range backend.FISTA(lambda, steps) {

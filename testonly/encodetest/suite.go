@@ -16,8 +16,8 @@ import (
 	"overcomplete/testonly"
 )
 
-// New makes the encoder under test for the dictionary d. Each device defines workers; results must not depend on
-// them.
+// New makes the encoder under test for the dictionary d. Each device defines the meaning of workers; results must not
+// depend on their number.
 type New func(d *model.Dictionary, o encode.Options, workers int) (encode.Encoder, error)
 
 // open makes an encoder, which is closed at the end of the test.
@@ -31,8 +31,8 @@ func (n New) open(t *testing.T, d *model.Dictionary, o encode.Options, workers i
 	return e
 }
 
-// Run tests an encoder of early-stopped codes. It compares values with [Code], and tests that codes have the same bits
-// for any number of workers, rows that overflow, and cancellation. The tolerance is relative to the row's largest value.
+// Run tests an encoder of early-stopped codes. It compares values with [Code], checks that the number of workers
+// doesn't change the bits, and tests overflow and cancellation. The tolerance is relative to the row's largest value.
 func Run(t *testing.T, tolerance float64, newEncoder New) {
 	t.Run("reference", func(t *testing.T) { againstReference(t, tolerance, newEncoder) })
 	t.Run("same bits", func(t *testing.T) {
@@ -142,8 +142,8 @@ func SameBits(t *testing.T, o encode.Options, newEncoder New) {
 	}
 }
 
-// started tests calls of Start before the wait for earlier calls. Their codes must equal the codes of separate
-// calls, even if other calls are cancelled. After the wait, the encoder must not read the rows.
+// started calls Start again before it waits for earlier calls. The codes must equal the codes of separate calls, even
+// if other calls are cancelled. After the wait, the encoder must not read the rows.
 func started(t *testing.T, newEncoder New) {
 	const dim, atoms = 8, 40
 	x, d := Problem(60, dim, atoms)

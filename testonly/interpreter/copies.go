@@ -5,7 +5,7 @@ type copying struct {
 	group, lane int
 	to          int // offset of the 16 bytes in shared memory
 	from        *memory
-	at, size    int // offset there and number of bytes to copy; the rest of the 16 become zeros
+	at, size    int // offset of the source, and number of bytes to copy; the rest of the 16 become zeros
 	done        bool
 }
 

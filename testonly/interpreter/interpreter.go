@@ -162,8 +162,8 @@ type block struct {
 	warps    []*warp
 	running  int      // number of warps that neither wait nor have ended
 	synced   uint32   // clock at its last barrier
-	acquired []uint32 // released at its last acquiring load
-	seen     []uint32 // acquired at its last barrier
+	acquired []uint32 // copy of launch.released at the block's last acquiring load
+	seen     []uint32 // copy of acquired at the block's last barrier
 }
 
 func newBlock(l *launch) *block {
@@ -174,7 +174,7 @@ func newBlock(l *launch) *block {
 	return b
 }
 
-// start moves the block to the beginning of the kernel, as block number of the grid.
+// start moves the block to the beginning of the kernel. The argument number is its index in the grid.
 func (b *block) start(number int) {
 	b.number, b.running = number, len(b.warps)
 	b.clock++

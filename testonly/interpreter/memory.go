@@ -119,8 +119,8 @@ func (w *warp) thread(lane int) uint32 {
 func blockOf(thread uint32) uint32 { return thread / mostThreads }
 func warpOf(thread uint32) uint32  { return thread / lanes }
 
-// since returns the clock of the last barrier between another thread and a thread of the warp, or of the last barrier that
-// the other thread's block has released to the warp's. Later accesses of the other thread are concurrent.
+// since returns the clock of the last barrier between another thread and a thread of the warp. If the other
+// thread is in another block, it is that block's last barrier released to the warp's. Later accesses are concurrent.
 func (w *warp) since(other, thread uint32) uint32 {
 	switch {
 	case blockOf(other) != blockOf(thread):
@@ -171,7 +171,7 @@ func (w *warp) place(lane int, s space, address uint64, size int) (*memory, int)
 	return m, at
 }
 
-// each calls f for each word of a range of bytes, with a bit for each byte in the range.
+// each calls f for every word of a range of bytes. The second argument of f has a bit for each byte in the range.
 func each(at, size int, f func(word int, some uint8)) {
 	if size < 4 {
 		f(at/4, (1<<size-1)<<(at%4))

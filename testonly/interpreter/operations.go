@@ -231,7 +231,7 @@ var selection = operation{operands: "R r r r", run: func(w *warp, in *instructio
 	}
 }}
 
-// apart splits a value into the two registers of its halves, and together joins them.
+// apart returns the operation that splits a value into two registers, one for each half; together returns the inverse.
 func apart(half int) operation {
 	return operation{operands: "R2 r", run: func(w *warp, in *instruction, active uint32) {
 		lo, hi, a := &w.registers[in.args[0]], &w.registers[in.args[1]], &w.registers[in.args[2]]
@@ -317,7 +317,7 @@ func permute(a, b, selector uint32) (r uint32) {
 	return r
 }
 
-// extreme returns the smaller or larger operand; of a NaN and a number, the number.
+// extreme returns the smaller or the larger operand. If one of them is a NaN, it returns the other.
 func extreme(f func(a, b float64) float64) func(a, b float32) float32 {
 	return func(a, b float32) float32 {
 		switch {

@@ -55,8 +55,8 @@ type instruction struct {
 	results  []int  // registers written
 }
 
-// sameBarrier reports whether warps that wait at in and at other meet. Both are nil or a bar.sync, which all warps reach
-// at one place unless it says how many threads it is for.
+// sameBarrier reports whether warps that wait at the two instructions meet. Each is nil or a bar.sync. All
+// warps must reach a bar.sync at one place, unless it states a number of threads.
 func (in *instruction) sameBarrier(other *instruction) bool {
 	return in == other || in != nil && other != nil && len(in.args) == 2 && slices.Equal(in.args, other.args)
 }
@@ -271,7 +271,6 @@ func (p *parser) close() {
 	p.shared, p.sharedBytes, p.entry = p.outer, p.outerBytes, nil
 }
 
-// instruction parses an instruction.
 func (p *parser) instruction(s string) instruction {
 	in := instruction{text: s, line: p.line}
 	if m := guardHead.FindStringSubmatch(s); m != nil {

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// register is a register of a warp, with a value for each lane in its low bits. The first value of a predicate has
-// the bits of all lanes.
+// register is a register of a warp, with a value for each lane in its low bits. A predicate stores the
+// bits of all lanes in its first value.
 type register [lanes]uint64
 
 // lane returns a lane's value as the type of an instruction.

@@ -72,7 +72,7 @@ func openFileMessages(file io.ReaderAt, size int64) (*fileMessages, error) {
 	return f, f.check(end)
 }
 
-// check returns an error unless the messages are in the file before its footer, at end.
+// check returns an error unless all messages end before the footer, which begins at offset end.
 func (f *fileMessages) check(end int64) error {
 	const endMarker = 8 // bytes, which some programs omit
 	left, rest := end, end

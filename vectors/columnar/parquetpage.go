@@ -114,8 +114,8 @@ func (c *chunk[T]) advance(n int) error {
 	return c.nextBatch()
 }
 
-// present returns the values from the current slot to the next slot that has no value, starts a row or is
-// beyond the batch.
+// present returns the values from the current slot on. It stops before the next slot that has no value or starts a row,
+// or at the end of the batch.
 func (c *chunk[T]) present() []T {
 	end := len(c.values)
 	if next := bytes.IndexByte(c.repetitions[c.i+1:], 0); next >= 0 {

@@ -15,13 +15,13 @@ import (
 	"overcomplete/vectors/internal/tabular"
 )
 
-// A leaf is a sequence of values, with levels that mark the starts of lists and nulls. It is a column of the table if no
-// other leaf is in that column.
+// A leaf is a sequence of values, with levels that mark the starts of lists and nulls. If a column of the table has
+// only one leaf, the leaf is that column.
 type leaf struct {
 	values               // with the name of the column of the table
 	index    int         // index of the leaf in a row group
 	depth    int         // number of parents below the root
-	lists    int         // number of lists that values are in
+	lists    int         // number of nested lists around a value
 	defined  uint8       // definition level of a value
 	inList   uint8       // minimum definition level of an element of a list
 	physical format.Type // of the values

@@ -12,8 +12,8 @@ import (
 	"overcomplete/internal/memory"
 )
 
-// Values are decoded in small batches. Delta encodings are decoded at once, at most 512 values per byte, so that no
-// memory is allocated for a size that a header merely declares. In parquet-go, seven bytes can declare 2³¹ values.
+// Values are decoded in small batches, but a page in a delta encoding is decoded at once. At most 512 values per byte
+// are decoded, so that a declared size alone allocates no memory. In parquet-go, seven bytes can declare 2³¹ values.
 
 var (
 	errShort       = errors.New("it has fewer values than it declares, or is damaged")
@@ -60,7 +60,7 @@ func cut(b *[]byte, n int) ([]byte, error) {
 	return value, nil
 }
 
-// cutSized cuts a length of 4 bytes, and as many bytes as it says, off the beginning of b.
+// cutSized returns the bytes after a length of 4 bytes at the beginning of b. It cuts length and bytes off b.
 func cutSized(b *[]byte) ([]byte, error) {
 	length, err := cut(b, 4)
 	if err != nil {
@@ -81,7 +81,7 @@ func join(b []byte, size int) []byte {
 	return joined
 }
 
-// decodeBits returns the source of booleans, one in a byte.
+// decodeBits returns a source that returns each boolean as one byte.
 func decodeBits(encoding format.Encoding, b []byte) (source, error) {
 	plain := &packed{b: b, width: 1}
 	read := func(to []uint8) error { return unpack(plain, to) }
@@ -109,8 +109,9 @@ func decodeDelta(size, limit int, b []byte) (source, error) {
 	return func(n int) ([]byte, error) { return cut(&plain, n*size) }, err
 }
 
-// decodeStrings returns the source of strings in DELTA_LENGTH_BYTE_ARRAY encoding: lengths, then bytes. If each shares a
-// prefix with the previous string (DELTA_BYTE_ARRAY), the lengths of the prefixes come first.
+// decodeStrings returns the source of strings in DELTA_LENGTH_BYTE_ARRAY encoding: lengths, then bytes. If shared is
+// set, each string shares a prefix with the previous one (DELTA_BYTE_ARRAY), and the lengths of the prefixes come
+// first.
 func decodeStrings(l leaf, limit int, b []byte, shared bool) (source, error) {
 	var prefixes, lengths []int64
 	var err error
@@ -145,9 +146,9 @@ func decodeStrings(l leaf, limit int, b []byte, shared bool) (source, error) {
 	}, nil
 }
 
-// deltas decodes at most limit whole numbers in DELTA_BINARY_PACKED encoding: the first number, then blocks of differences
-// between successive numbers. A block has a minimum and bit-packed differences from it, in parts of different widths. It
-// returns the bytes after the last block.
+// deltas decodes at most limit whole numbers in DELTA_BINARY_PACKED encoding: the first number, then blocks of
+// differences between successive numbers. A block stores its least difference, and how much each difference exceeds it,
+// bit-packed in parts of different widths. deltas also returns the bytes after the last block.
 func deltas(b []byte, limit int) (numbers []int64, rest []byte, err error) {
 	var header [3]uint64 // size of a block, number of its parts, numbers
 	for i := range header {
@@ -158,8 +159,8 @@ func deltas(b []byte, limit int) (numbers []int64, rest []byte, err error) {
 		header[i], b = x, b[n:]
 	}
 	x, n := binary.Varint(b)
-	// A few bytes can declare many differences of zero. Blocks of writers have at most a few thousand differences, and at
-	// least a byte for the minimum and for each of their parts, four or more.
+	// A few bytes can declare many differences of zero. Writers put at most a few thousand differences into a block. A
+	// block has at least a byte for its minimum and a byte for each of its parts, four or more.
 	const maxBlock, maxPerByte = 1 << 16, 512
 	size, parts := header[0], header[1]
 	switch {
@@ -208,14 +209,14 @@ func deltas(b []byte, limit int) (numbers []int64, rest []byte, err error) {
 	return numbers, b, nil
 }
 
-// packed decodes bit-packed integers of width bits, at most 64, from the lowest bit of each byte.
+// packed decodes bit-packed integers, which begin at the lowest bit of a byte. Their width is at most 64 bits.
 type packed struct {
 	b     []byte
 	width int
 	at    int // position in bits
 }
 
-// unpack fills to with the next integers, whose width must not exceed T's.
+// unpack decodes the next len(to) integers. They must not be wider than T.
 func unpack[T uint8 | uint32 | uint64](p *packed, to []T) error {
 	if len(to)*p.width > 8*len(p.b)-p.at {
 		return errShort
@@ -248,7 +249,7 @@ type runs struct {
 	packed   packed // of a bit-packed run
 }
 
-// readRuns fills to with the next integers, whose width must not exceed T's.
+// readRuns decodes the next len(to) integers. They must not be wider than T.
 func readRuns[T uint8 | uint32](r *runs, to []T) error {
 	for len(to) > 0 {
 		if r.left == 0 {

@@ -17,7 +17,7 @@ type parquetRows struct {
 	group   int                    // number of opened row groups
 	texts   map[int]*chunk[string] // by column
 	numbers []*chunk[float32]      // columns of the vectors
-	finish  []func() error         // of these chunks
+	finish  []func() error         // finish the chunks in texts and numbers
 }
 
 func (p *parquetRows) open() (columns []tabular.Column, codes bool, err error) {

@@ -16,8 +16,8 @@ import (
 	"overcomplete/vectors/internal/tabular"
 )
 
-// Values are the type and kind of a column's values, or of the elements of Parquet's lists. Plain values are little-endian
-// numbers of size bytes, or bytes.
+// values describes the type and kind of a column's values, or of the elements of Parquet's lists. A plain value is a
+// little-endian number of size bytes, or bytes.
 type values struct {
 	tabular.Column
 	size   int                             // of a plain value in bytes, or 0 for strings
@@ -90,7 +90,7 @@ func dateValues(size int) values {
 	return scalars("date", size, func(b []byte) string { return instant(integerOf(b), 24*time.Hour).Format(time.DateOnly) })
 }
 
-// times returns the type of times of day in units since midnight, such as 10:11:12.5.
+// times returns the type of times of day, such as 10:11:12.5, stored as a number of units since midnight.
 func times(size int, unit time.Duration) values {
 	return scalars("time", size, func(b []byte) string { return instant(integerOf(b), unit).Format("15:04:05.999999999") })
 }
@@ -104,7 +104,7 @@ func timestamps(size int, unit time.Duration, utc bool) values {
 	return scalars("timestamp", size, func(b []byte) string { return instant(integerOf(b), unit).Format(layout) })
 }
 
-// classify makes numbers classes, if they have names.
+// classify turns numbers into classes, if names isn't nil.
 func (v *values) classify(names []string) {
 	if number := v.print; names != nil && v.Kind == tabular.Number {
 		*v = scalars("class", v.size, func(b []byte) string { return className(names, number(b)) })
@@ -171,8 +171,8 @@ func formatDecimal(unscaled *big.Int, scale int) string {
 
 const timestampFormat = "2006-01-02T15:04:05.999999999"
 
-// instant returns the time t units after 1970. The units divide a second or are seconds or days; t in nanoseconds
-// would end in 2262.
+// instant returns the time that is t units after the start of 1970. A unit is a day, a second or a fraction of a
+// second. A count of nanoseconds would end in 2262.
 func instant(t int64, unit time.Duration) time.Time {
 	if unit >= time.Second {
 		return time.Unix(t*int64(unit/time.Second), 0).UTC()

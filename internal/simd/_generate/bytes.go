@@ -9,11 +9,11 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// The kernels of the search on 8-bit integers, with AVX2 or AVX-512. Kernels that multiply bytes also exist with VNNI;
-// with AVX-512, only with VNNI. VPDPBUSD multiplies unsigned by signed bytes and adds four products in 32 bits. AVX2's VPMADDUBSW
-// adds two in 16.
+// This file generates the kernels of the search, with AVX2 or AVX-512. Kernels that multiply bytes use AVX2, AVX-VNNI,
+// or AVX-512 with VNNI. VPDPBUSD of VNNI multiplies unsigned by signed bytes and adds four products in 32 bits.
+// VPMADDUBSW of AVX2 adds two products in 16 bits.
 
-// multiplyFour adds the products of the signed bytes d and the unsigned bytes x, 4 at a time, to sum, with VNNI.
+// multiplyFour multiplies the signed bytes d by the unsigned bytes x with VNNI, and adds groups of 4 products to sum.
 func (l level) multiplyFour(d, x, sum VecVirtual) {
 	if l.wide {
 		VPDPBUSD(d, x, sum)
@@ -25,7 +25,7 @@ func (l level) multiplyFour(d, x, sum VecVirtual) {
 
 const vex = "VPDPBUSD of AVX-VNNI"
 
-// encodeVEX writes an instruction in bytes: the assembler knows only its encoding for AVX-512.
+// encodeVEX writes VPDPBUSD of AVX-VNNI as bytes, because the assembler knows only the encoding for AVX-512.
 func encodeVEX(i *ir.Instruction) error {
 	if i.Opcode == vex {
 		r := func(operand int) uint32 { return uint32(i.Operands[operand].(Physical).PhysicalIndex()) }
@@ -38,8 +38,8 @@ func encodeVEX(i *ir.Instruction) error {
 
 // productBytes keeps two vectors of columns per row in registers. With AVX2, it adds two groups of 4 terms in 16 bits
 // and then widens them to 32. This takes five instructions for 64 multiplications; three of them use the two
-// multipliers. With VNNI, VPDPBUSD bounds the loop: with AVX-512, it is 48 of the 83 instructions, and 28 are
-// loads; with AVX-VNNI, 24 of the 45, and 16 are loads.
+// multipliers. With VNNI, VPDPBUSD limits the speed. With AVX-512, the loop has 83 instructions: 48 VPDPBUSD and
+// 28 loads. With AVX-VNNI, it has 45 instructions: 24 VPDPBUSD and 16 loads.
 func (l level) productBytes() {
 	l.text("productBytes")
 	ones, start, size := l.onesOfPairs(), pointer("start"), 4*l.floats
@@ -97,7 +97,7 @@ func (l level) onesOfPairs() (ones VecVirtual) {
 	return ones
 }
 
-// multiplyPairs adds the products of the signed bytes d0, d1 and the unsigned bytes x, y, 4 at a time, to sum.
+// multiplyPairs multiplies the signed bytes d0, d1 by the unsigned bytes x, y, and adds groups of 4 products to sum.
 func (l level) multiplyPairs(d0, d1 Op, x, y, ones, sum VecVirtual) {
 	p, q := l.vector(), l.vector()
 	VPMADDUBSW(d0, x, p)
@@ -126,8 +126,8 @@ func (l level) peakBytes() {
 	finish()
 }
 
-// dotsBytes multiplies four atoms at a time, so that a load of the residual serves four. With AVX-512, 64 bytes take five
-// loads and four multiplications: level 2 bounds the loop.
+// dotsBytes multiplies four atoms at a time, which share each load of the residual. With AVX-512, 64 bytes of four
+// atoms take five loads and four multiplications, so that the level-2 cache limits the speed.
 func (l level) dotsBytes() {
 	l.text("dotsBytes")
 	p, index, n, r, d := base("p"), base("index"), length("index"), base("r"), base("d")
@@ -138,7 +138,7 @@ func (l level) dotsBytes() {
 	Label("four")
 	var atoms [4]GPVirtual
 	var rows [4]Register
-	var sums [8]VecVirtual // AVX-VNNI hides the latency of its instruction with 8, the others use 4
+	var sums [8]VecVirtual // AVX-VNNI needs 8 to hide the latency of its instruction; the other levels use 4
 	for i := range 4 {
 		atoms[i], rows[i] = GP64(), GP64()
 		MOVLQSX(at(index, 4*i), rows[i])
@@ -311,8 +311,8 @@ func (l level) decodeBytes() {
 	}
 }
 
-// each emits body for each vector of n elements, with the offset in elements. n is a multiple of a vector's length.
-// Instructions bound the loops more than loads: 10 (residual), 15 (candidates) and 34 (advance) per vector of AVX-512.
+// each emits body for every vector of n elements; n is a multiple of a vector's length, and offset counts elements.
+// Instructions limit the speed more than loads: residual has 10 per vector of AVX-512, candidates 15, and advance 34.
 func (l level) each(n Register, body func(offset Register)) {
 	offset := GP64()
 	XORQ(offset, offset)

@@ -106,5 +106,5 @@ func (l level) axpy() {
 	finish()
 }
 
-// vectorFloats divides the lengths of padded rows.
+// vectorFloats is a divisor of the length of every padded row.
 const vectorFloats = 16

@@ -96,7 +96,7 @@ func main() {
 	Generate()
 }
 
-// declaration returns the name, the signature and the doc comment of a kernel, which names its twin in plain Go.
+// declaration returns the name, the signature and the doc comment of a kernel. The comment names the twin in plain Go.
 func (l level) declaration(name string) (kernel, signature, doc string) {
 	generic := name + "Generic"
 	kernel = name + l.name
@@ -107,7 +107,7 @@ func (l level) declaration(name string) (kernel, signature, doc string) {
 	return kernel, types.ExprString(twin.Type), fmt.Sprintf("%s is %s in assembly.", kernel, generic)
 }
 
-// text starts a kernel.
+// text emits the TEXT directive that begins a kernel.
 func (l level) text(name string) {
 	kernel, signature, doc := l.declaration(name)
 	TEXT(kernel, NOSPLIT, signature)
@@ -155,7 +155,7 @@ func length(slice string) Register { return Load(Param(slice).Len(), GP64()) }
 func at(r Register, disp int) Mem  { return Mem{Base: r, Disp: disp} }
 func floats(r, index Register) Mem { return Mem{Base: r, Index: index, Scale: 4} }
 
-// bytes returns a parameter that counts floats, converted to bytes.
+// bytes loads a parameter that counts floats, and converts it to a number of bytes.
 func bytes(name string) Register {
 	r := pointer(name)
 	SHLQ(U8(2), r)
@@ -465,8 +465,8 @@ func (l level) elementwise(name string, slices, numbers []string, f func(x, numb
 	finish()
 }
 
-// sum adds in 16 float64 at every level, so that all levels round alike. On AVX2 two of four registers take the sums of
-// a vector, and the other two the sums of the next vector.
+// sum adds in 16 float64 at every level, so that all levels round alike. On AVX2, it adds
+// one vector to two of four registers, and the next vector to the other two.
 func (l level) sum() {
 	l.text("sum")
 	a, n, sums := base("a"), length("a"), l.zeros(2*vectorFloats/l.floats)
@@ -506,8 +506,8 @@ func (l level) sum() {
 	finish()
 }
 
-// average skips the computation of codes on AVX2 if all codes of a vector are zero, because its exact root and
-// division are slow and it has no compress-store. On AVX-512, the loop is the only branch.
+// average skips the computation of codes on AVX2 if all codes of a vector are zero. On AVX2, the exact root and
+// division are slow, and there is no compress-store. On AVX-512, average has no branch except the loop's.
 func (l level) average() {
 	l.text("average")
 	index, value := base("index"), base("value")
@@ -586,7 +586,7 @@ func (l level) average() {
 	finish()
 }
 
-// appendMasked appends the elements of x in a mask and their columns, with AVX-512.
+// appendMasked appends the elements of x that the mask selects, and their columns. It requires AVX-512.
 func (l level) appendMasked(index, value, count Register, columns, x VecVirtual, mask Register) {
 	found, kept := GP32(), l.vector()
 	VCOMPRESSPS_Z(x, mask, x)
@@ -611,7 +611,7 @@ func (l level) appendFound(index, value, count Register, columns, x VecVirtual, 
 	ADDQ(found.As64(), count)
 }
 
-// compressed returns the order, one byte per element, that moves the elements of a mask to the front.
+// compressed returns the order, one byte per element, that moves the elements in a mask to the front.
 func compressed(mask int) Constant {
 	var order uint64
 	to := 0

@@ -1,8 +1,8 @@
 //go:build gpu
 
 // Package driver loads the CUDA driver on first use, so that a program with GPU support also starts on machines
-// without one. It adds the driver functions that [gorgonia.org/cu] lacks. Call [Err] before cu, whose functions
-// fail until it has returned nil:
+// without one. It adds the driver functions that [gorgonia.org/cu] lacks. Call [Err] first: the
+// functions of cu fail until it has returned nil:
 //
 //	if err := driver.Err(); err != nil {
 //		return err
@@ -33,8 +33,8 @@ import (
 	"gorgonia.org/cu"
 )
 
-// oldest is the first version of the driver, in the format of cuDriverGetVersion, that supports PTX 7.8, the
-// version of the kernels: CUDA 11.8.
+// oldest is CUDA 11.8, in the format of cuDriverGetVersion. It is the first version of the driver that supports
+// PTX 7.8, the version of the kernels.
 const oldest = 11080
 
 var load = sync.OnceValue(func() error {
@@ -112,8 +112,9 @@ func SetDynamicShared(fn cu.Function, bytes int) error {
 	return asError(C.cuFuncSetAttribute(f, C.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, C.int(bytes)))
 }
 
-// Launch launches a kernel, whose only argument is a struct, on a grid of x × y blocks. A block has the given
-// number of threads and of bytes of dynamic shared memory. With cooperative, the launch fails unless all blocks can run at once.
+// Launch launches a kernel, whose only argument is a struct, on a grid of x × y blocks. The argument
+// shared is the number of bytes of dynamic shared memory per block. A cooperative launch fails unless all blocks can
+// run at once.
 func Launch(fn cu.Function, x, y, threads, shared int, cooperative bool, stream cu.Stream, argument unsafe.Pointer) error {
 	f, s := *(*C.CUfunction)(unsafe.Pointer(&fn)), *(*C.CUstream)(unsafe.Pointer(&stream))
 	return asError(C.launch_kernel(f, C.uint(x), C.uint(y), C.uint(threads), C.uint(shared), C.bool(cooperative), s, argument))

@@ -17,7 +17,7 @@ type Kind int
 const (
 	Other  Kind = iota // unreadable, such as nested lists
 	Text               // strings
-	Scalar             // values that strings can represent, such as dates, but not numbers
+	Scalar             // other values that strings can represent, such as dates
 	Number             // numbers, also decimals
 	List               // lists of numbers, or another representation of vectors
 	Bytes              // bytes, which may be texts or numbers
@@ -243,7 +243,7 @@ func countingColumns(columns []Column) (found []int, err error) {
 // UnnamedIndex is the name that pandas gives to an index without a name.
 const UnnamedIndex = "__index_level_0__"
 
-// isIndex reports whether a column is an index without a name that pandas has written.
+// isIndex reports whether pandas wrote the column as an index without a name.
 func isIndex(c Column) bool { return strings.HasPrefix(c.Name, "__index_level_") }
 
 // hasName reports whether a name is one of the usual names.
@@ -262,8 +262,8 @@ type search struct {
 }
 
 // find returns the index of the column that the option names, or the first readable one with a usual name, or −1. It
-// returns an error if the option names a taken column or one that can't have the role, or if the columns with usual
-// names have bytes or nothing that is readable. Numbers are no such error: a column "words" may count them.
+// returns an error if the option names a taken column or one without a valid kind. Columns with usual names are an
+// error if they have bytes or nothing readable, but not if they have numbers: a column "words" may count words.
 func (s search) find(taken []int) (int, error) {
 	if s.named != "" {
 		i := slices.IndexFunc(s.columns, func(c Column) bool { return c.Name == s.named })

@@ -16,8 +16,8 @@ const (
 	Float
 )
 
-// TypeOf returns the narrowest type that represents all values. Empty values of numbers are null. Numbers have the syntax of
-// JSON, without leading zeros, so that codes such as 007 stay strings. Columns of empty values are strings.
+// TypeOf returns the narrowest type that represents all values. An empty value in a column of numbers is null. JSON's
+// syntax of numbers has no leading zeros, so codes such as 007 stay strings. Columns of empty values are strings.
 func TypeOf(values []string) Type {
 	t := String
 	for _, v := range values {

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// CheckBits returns an error if numbers, which are whole numbers of 8 bits, seem to be bits of binary embeddings, packed
-// by numpy.packbits. Packed bits are spread evenly: each quarter of their range has about 25 % of them. The first and
-// last quarter together have at most 10 % of the numbers of quantised embeddings, as measured with five sets of vectors.
+// CheckBits returns an error if the 8-bit integers in numbers seem to be bits of binary embeddings, packed by
+// numpy.packbits. Packed bits are spread evenly: each quarter of the 8-bit range has about 25 % of them. In quantised
+// embeddings, the outer two quarters have at most 10 % of the numbers, as measured with five sets of vectors.
 func CheckBits(numbers []float32) error {
 	const (
 		minimum   = 256 // numbers that distinguish them
