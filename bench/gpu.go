@@ -200,7 +200,7 @@ func (b *gpuBench) train() {
 	}
 }
 
-// scale measures the times for an eighth of the rows and more, up to five times as many rows.
+// scale measures trainings on an eighth of b.rows rows and on larger numbers, up to five times b.rows.
 func (b *gpuBench) scale() {
 	const epochs = 3
 	b.first(5 * b.rows)

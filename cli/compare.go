@@ -214,7 +214,7 @@ func compareModels(cmd *cobra.Command, path, otherPath string, dimensions int) e
 	if err != nil {
 		return err
 	}
-	x.Label(interpret.Pole{}) // computes the words of labels before the other model's memory is checked
+	x.Label(interpret.Pole{}) // computes the words of labels, so that the check of the other model's memory counts them
 	second, otherX, otherLabels, err := loadNamed(cmd, otherPath)
 	if err != nil {
 		return err

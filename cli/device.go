@@ -108,9 +108,9 @@ func (d chosenDevice) Encoder(dictionary *model.Dictionary, o encode.Options) (e
 	return start(d, "encoding", "", nil, func(on train.Device) (encode.Encoder, error) { return on.Encoder(dictionary, o) })
 }
 
-// start opens a trainer, learner or encoder on the chosen device, and logs the device. The log includes the phrase of
-// the argument takes, such as ", which takes about 3 GB". The argument unsupported is the reason why no GPU can run the
-// work, or nil.
+// start opens a trainer, learner or encoder on the chosen device, and logs the device. The argument takes is a phrase
+// for the log, such as ", which takes about 3 GB". The argument unsupported is the reason why no GPU can run the work,
+// or nil.
 func start[T any](d chosenDevice, doing, takes string, unsupported error, open func(train.Device) (T, error)) (opened T, err error) {
 	first, asked, _ := d.cuda()
 	reason := unsupported // why no GPU is used
@@ -177,7 +177,7 @@ func (d chosenDevice) gpu(index int) kernels.Device {
 	}}
 }
 
-// unable reports whether err means that the GPU can't run the work, not that the work failed.
+// unable reports whether err means that the GPU can't run the work, rather than that the work failed.
 func unable(err error) bool {
 	return errors.Is(err, kernels.ErrUnavailable) || errors.Is(err, kernels.ErrUnsupported) || errors.Is(err, train.ErrMemory)
 }

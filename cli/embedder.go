@@ -31,12 +31,12 @@ type embedder struct {
 	lines chan []byte // closed when the output ends
 }
 
-// maxVectorLine is the largest number of bytes of a line. waitingLines is the largest number of unrequested lines in
-// memory.
+// maxVectorLine is the largest number of bytes of an output line. waitingLines is the largest number of unrequested
+// lines in memory.
 const maxVectorLine, waitingLines = 1 << 24, 16
 
-// shell returns a command that the shell parses. When ctx is cancelled, the command and the processes that it started
-// end.
+// shell returns a process that runs a command line with sh. When ctx is cancelled, this process and all processes that
+// it started end.
 func shell(ctx context.Context, cmd *cobra.Command, command string) *exec.Cmd {
 	process := exec.CommandContext(ctx, "sh", "-c", command)
 	process.Stderr = cmd.ErrOrStderr()
@@ -45,7 +45,7 @@ func shell(ctx context.Context, cmd *cobra.Command, command string) *exec.Cmd {
 	return process
 }
 
-// startEmbedder starts a command, which the shell parses. The caller must call close.
+// startEmbedder starts a command line with sh. The caller must call close.
 func startEmbedder(cmd *cobra.Command, command string) (*embedder, error) {
 	e := &embedder{cmd: cmd, process: shell(cmd.Context(), cmd, command), lines: make(chan []byte, waitingLines)}
 	var err error
@@ -110,8 +110,8 @@ func (e *embedder) embed(m *model.Model, text string) (interpret.Code, error) {
 	return interpret.Code{Index: index, Value: value}, nil
 }
 
-// ask sends a text to the command and returns the line that the command writes for it. If the command has written other
-// lines, ask drops them and returns an error, so that no line is taken for the answer to another text.
+// ask sends a text to the command and returns the line that the command writes for it. If unread lines are left from
+// earlier texts, ask drops them and returns an error instead, so that no line is taken for the answer to another text.
 func (e *embedder) ask(text string) ([]byte, error) {
 	var unasked []byte
 	for range len(e.lines) {

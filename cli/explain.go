@@ -92,7 +92,7 @@ were made with. With --vocabulary, that model, its words and labels describe the
 }
 
 // loadVocabulary reads the model that --vocabulary names. Its words describe the dimensions and topics of the codes at
-// path. These must have been encoded with the model's dictionary.
+// path. These codes must have been encoded with the model's dictionary.
 func loadVocabulary(cmd *cobra.Command, path, vocabulary string) (*model.Model, *interpret.Index, interpret.Labels, error) {
 	if !model.Is(path) {
 		return nil, nil, nil, usagef("%s is not a model; --vocabulary describes the codes that encode wrote", path)

@@ -28,7 +28,7 @@ type exportFormat struct {
 	write       func(context.Context, io.Writer, exported) error
 }
 
-// An exported is a model to export. The directory of the model, path, may have labels.
+// An exported is a model to export. The field path is the model's directory, which may contain labels.
 type exported struct {
 	*model.Model
 	path string

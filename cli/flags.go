@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// whole is the value of a flag with a decimal whole number. Without it, pflag would read 010 as octal.
+// whole is the value of a flag with a decimal whole number. Without this type, pflag would read 010 as octal.
 type whole[T int | uint64] struct {
 	p           *T
 	least, most T
@@ -23,13 +23,12 @@ func within[T int | uint64](p *T, value, least, most T) pflag.Value {
 	return whole[T]{p, least, most}
 }
 
-// count returns the value of a flag with a whole number of at least 1.
+// count returns the value of a flag that accepts whole numbers from 1.
 func count(p *int, value int) pflag.Value { return within(p, value, 1, math.MaxInt32) }
 
-// countFrom0 returns the value of a flag with a whole number of at least 0.
+// countFrom0 returns the value of a flag that accepts whole numbers from 0.
 func countFrom0(p *int, value int) pflag.Value { return within(p, value, 0, math.MaxInt32) }
 
-// seedOf returns the value of a flag with the seed of random numbers.
 func seedOf(p *uint64, value uint64) pflag.Value { return within(p, value, 0, math.MaxUint64) }
 
 func (w whole[T]) String() string { return fmt.Sprint(*w.p) }
@@ -88,10 +87,10 @@ const (
 	remedied = "remedied" // the field of [vectors.ReadOptions] that a flag sets, and the effect of the flag
 )
 
-// needs makes the named flags require another flag.
+// needs marks each flag of names as requiring the flag other.
 func needs(cmd *cobra.Command, other string, names ...string) { annotate(cmd, needed, other, names) }
 
-// excludes makes the named flags exclude another flag.
+// excludes marks each flag of names as excluding the flag other.
 func excludes(cmd *cobra.Command, other string, names ...string) {
 	annotate(cmd, excluded, other, names)
 }
@@ -141,7 +140,7 @@ func checkFlags(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// refuseFlags refuses flags that are given and would have no effect.
+// refuseFlags returns an error if one of the named flags is given. The flag would have no effect.
 func refuseFlags(cmd *cobra.Command, why string, names ...string) error {
 	for _, name := range names {
 		if cmd.Flags().Changed(name) {

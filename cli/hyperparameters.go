@@ -30,7 +30,7 @@ func checkObjective(cmd *cobra.Command, h model.Paper) error {
 	return withFlag(h.Validate())
 }
 
-// withFlag returns err. If a hyperparameter is outside its domain, the error is a [usageError] that names its flag.
+// withFlag returns err. If a hyperparameter is outside its domain, the error is a [usageError] that names the flag.
 func withFlag(err error) error {
 	if e, ok := errors.AsType[*model.InvalidError](err); ok {
 		return usagef("--%w", e)

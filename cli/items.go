@@ -38,15 +38,15 @@ func unknownRow(x *interpret.Index, err *interpret.UnknownIDError) error {
 	return usagef("%.100q is not among the %d rows; similar ones are %s", err.ID, x.Codes.Rows, closest)
 }
 
-// An item is a row in a list: a word, or the id of a text and the text.
+// An item is a row in a list. Word is the word or, if rows are texts, the id of the text.
 type item struct {
 	Word string  `json:"word"`
-	Text *string `json:"text,omitempty"` // nil for a word; a text may be empty
+	Text *string `json:"text,omitempty"` // nil if rows are words; the text may be empty
 
-	excerpt func() string // printed in place of the text
+	excerpt func() string // returns the excerpt that is printed in place of Text
 }
 
-// newItem returns the item of a row. Its excerpt prefers the given words.
+// newItem returns the item of a row. Its excerpt prefers sentences with the given words.
 func newItem(x *interpret.Index, row int, words ...string) item {
 	i := item{Word: x.Codes.IDs[row]}
 	if x.Codes.Texts != nil {
@@ -59,7 +59,7 @@ func newItem(x *interpret.Index, row int, words ...string) item {
 	return i
 }
 
-// newHit returns the item of a text that a search found. Its excerpt shows the words that were found.
+// newHit returns the item of a text that a search found. Its excerpt shows the words of the query.
 func newHit(x *interpret.Index, row int, words []string) item {
 	i := newItem(x, row)
 	i.excerpt = func() string { return x.Snippet(row, words, shownText) }

@@ -165,7 +165,7 @@ func topicLabelRows(labels interpret.Labels, t *topics.Table) [][]string {
 	return rows
 }
 
-// labelsByID returns the labels of topics, or else of dimensions.
+// labelsByID returns the labels of topics if topics is true, and otherwise the labels of dimensions.
 func labelsByID(labels interpret.Labels, topics bool) map[int]interpret.Label {
 	given := map[int]interpret.Label{}
 	for _, l := range labels {

@@ -115,7 +115,7 @@ func addSteering(cmd *cobra.Command, more, less *[]string) {
 	cmd.Flags().StringSliceVar(less, "less", nil, "avoid rows with `dimension[=s]`")
 }
 
-// parseSteering parses the values of --more and --less, such as 3 or 3=0.5, for a model with K dimensions.
+// parseSteering parses the values of --more and --less for K dimensions: a dimension, or dimension=weight (3=0.5).
 func parseSteering(dimensions int, more, less []string) (steering, error) {
 	for flag, values := range map[string][]string{"--more": more, "--less": less} {
 		if values != nil && len(values) == 0 {
@@ -159,7 +159,7 @@ func (s steering) label(x *interpret.Index, labels interpret.Labels) {
 	}
 }
 
-// of returns the steering with the part of each dimension in the score of a row, and the sum of the parts.
+// s.of(x, row) returns s with Part set to each dimension's part in the score of the row, and the sum of these parts.
 func (s steering) of(x *interpret.Index, row int) (parts steering, sum float64) {
 	code := x.Code(row)
 	norm := cmp.Or(code.Norm(), 1)
@@ -193,8 +193,8 @@ func (s steering) String() string {
 // steeredTexts is the number of partially matching texts that steering ranks.
 const steeredTexts = 100
 
-// search prints the n best texts for a query. With steering, it ranks texts by their steered scores: the texts with all
-// words of the query or, if there are none, the best matches.
+// search prints the n best texts for a query. With steering, it ranks texts by their steered scores. It then considers
+// the texts with all words of the query or, without such texts, the best matches.
 func search(cmd *cobra.Command, x *interpret.Index, s steering, query string, n int) error {
 	most := n
 	if s != nil {
@@ -237,7 +237,7 @@ func search(cmd *cobra.Command, x *interpret.Index, s steering, query string, n 
 	})
 }
 
-// A neighbourhood is the result for words.
+// A neighbourhood is the answer to a query for words, their sum or a text.
 type neighbourhood struct {
 	Kind    string      `json:"kind"` // see [interpret.Query]
 	Terms   []weighted  `json:"terms"`

@@ -126,7 +126,7 @@ func writeFile(cmd *cobra.Command, path string, write func(w io.Writer) error) e
 // addJSON adds --json, for [show].
 func addJSON(cmd *cobra.Command, usage string) { cmd.Flags().Bool("json", false, usage) }
 
-// show prints a command's result: as JSON with --json, or else the text that print writes.
+// show prints a command's result: as JSON with --json, or otherwise the text that the function print writes.
 func show(cmd *cobra.Command, result any, print func(b *strings.Builder)) error {
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
 		return printJSON(cmd.OutOrStdout(), result)

@@ -37,14 +37,14 @@ func (f *progressFlags) log(stderr io.Writer) io.Writer {
 	return stderr
 }
 
-// A bar shows progress. If the total is known, it draws a bar on a terminal. Otherwise it counts: on a terminal all the
-// time, elsewhere with a line every ten seconds.
+// A bar shows progress. If the total is known, it draws a bar on a terminal, and nothing elsewhere. If the total is
+// unknown, it counts: on a terminal all the time, elsewhere with a line every ten seconds.
 type bar struct {
 	w           io.Writer
 	terminal    *os.File                 // nil if w is no terminal
 	drawn       *progressbar.ProgressBar // nil without a terminal
 	counts      bool
-	rows        int          // counted so far
+	rows        int          // number of rows counted so far
 	percent     atomic.Int32 // percentage of the input that was read; 0 if unknown
 	start, last time.Time
 }
@@ -68,7 +68,7 @@ func newBar(w io.Writer, total int) *bar {
 	return b
 }
 
-// describe shows a description after the bar. It adds the second string only if the line is wide enough, because a
+// describe shows a description after the bar. It adds the string more only if the line is wide enough, because a
 // wrapped line can't be redrawn.
 func (b *bar) describe(description, more string) {
 	const rest = len("  99% ||  [9h59m59s:9h59m59s]  ")
@@ -82,7 +82,7 @@ func (b *bar) describe(description, more string) {
 	b.drawn.Describe(description + " ") // the space is for terminals that clear the last column of a full line
 }
 
-// add adds n steps. Goroutines may share a bar, but not one that counts.
+// add adds n steps. Several goroutines may call it at once if the total is known.
 func (b *bar) add(n int) {
 	if b.drawn != nil {
 		b.drawn.Add(n)
@@ -126,20 +126,20 @@ func (b *bar) done(err error) {
 	}
 }
 
-// A progress shows a training: a bar on a terminal or, if lines is set, a line per epoch elsewhere. It counts the rows
-// of a second reading.
+// A progress shows a training: a bar on a terminal or, if lines is set, a line per epoch elsewhere. It also counts the
+// rows of a second reading.
 type progress struct {
 	stderr, log io.Writer
 	lines       bool
 
 	mu                sync.Mutex // for writing lines
-	bar               *bar       // of the epochs, nil before start
+	bar               *bar       // bar of the epochs; nil until start is called
 	steps             int        // rows of an epoch, over all passes
 	epochs, before    int        // before is the number of epochs of a checkpoint
 	began             time.Time
 	description, more string
 
-	counter *bar         // of the second reading, nil before it
+	counter *bar         // bar of the second reading; nil before that reading
 	percent atomic.Int32 // percentage of the input that was read
 }
 
@@ -213,7 +213,7 @@ func (p *progress) done(err error) {
 }
 
 // showTasks shows the progress of an evaluation: a bar on a terminal or, if lines is set, a line per task elsewhere.
-// The caller calls finished after each task, from any goroutine, and end after the last.
+// The caller calls finished(task) after each task, from any goroutine, and end() after the last task.
 func showTasks(w io.Writer, lines bool, name string, tasks []eval.Task) (finished func(task string), end func()) {
 	b := newBar(w, len(tasks))
 	if b.drawn != nil {

@@ -111,7 +111,7 @@ func runCommand(cmd *cobra.Command, command string, in *bytes.Buffer) (string, e
 	switch {
 	case cmd.Context().Err() != nil:
 		return "", cmd.Context().Err()
-	case ctx.Err() != nil: // out has stopped it
+	case ctx.Err() != nil: // the buffer out has stopped the command
 		return "", usagef("--propose: the command wrote more than %d MiB, want a line for each topic", maxProposals>>20)
 	case err != nil:
 		return "", usagef("--propose: the command failed (%w); no label was changed", err)
@@ -138,7 +138,7 @@ func parseProposals(text string, asked []topics.ID) (map[topics.ID]string, error
 		if _, twice := names[*answer.Topic]; twice || !slices.Contains(asked, *answer.Topic) {
 			return nil, fmt.Errorf("line %d of the command's output is a label of topic %d, for which it wasn't asked or has answered", n, *answer.Topic)
 		}
-		if strings.ContainsRune(*answer.Label, utf8.RuneError) { // encoding/json puts it in the place of invalid bytes
+		if strings.ContainsRune(*answer.Label, utf8.RuneError) { // encoding/json replaces invalid bytes by this character
 			return nil, fmt.Errorf("line %d of the command's output is a label that isn't UTF-8 text (got %.60q)", n, line)
 		}
 		if strings.TrimSpace(*answer.Label) == "" {

@@ -85,8 +85,8 @@ unless --signed is given.`,
 					queries.AppendRow(index[i], values[i])
 				}
 				queries.IDs, queries.Texts = append(queries.IDs, x.IDs...), queries.Texts.Join(x.Texts)
-				if x.Texts != nil && len(x.Texts.Columns) > 0 { // all values of a column determine its type in JSON
-					const perRow, perColumn, perWeight = 150, 16, 10 // bytes that it takes to append or print queries
+				if x.Texts != nil && len(x.Texts.Columns) > 0 { // the JSON type of a column depends on all its values
+					const perRow, perColumn, perWeight = 150, 16, 10 // bytes of memory to append or print queries
 					bytes := (perRow+perColumn*len(x.Texts.Columns))*len(queries.IDs) + perWeight*len(queries.Index)
 					if err := checkMemory(uint64(bytes), "the weights of %d texts with columns", len(queries.IDs)); err != nil {
 						return err

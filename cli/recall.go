@@ -26,7 +26,7 @@ type recallReport struct {
 
 type recallModel struct {
 	Model     string   `json:"model"`
-	Nonzeros  float64  `json:"nonzeros"`            // per row, on average
+	Nonzeros  float64  `json:"nonzeros"`            // mean number per row
 	Explained *float64 `json:"explained,omitempty"` // explained variance, a share
 	Bytes     int64    `json:"bytes"`               // size of the index
 	recall.Recalls

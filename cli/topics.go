@@ -103,7 +103,7 @@ in the same order.`,
 	return cmd
 }
 
-// renameTopics labels the topics of the codes at path with the labels of the model that encoded the codes.
+// renameTopics gives the topics the labels of the model that encoded the codes at path.
 func renameTopics(cmd *cobra.Command, t *topics.Table, path, vocabulary string, number int) error {
 	m, x, _, err := loadVocabulary(cmd, path, vocabulary)
 	if err != nil {
@@ -267,7 +267,7 @@ func printTopics(b *strings.Builder, t *topics.Table, list []topics.Topic, colum
 		line()
 		var values []string
 		for _, v := range topic.Values {
-			if v.Share < 0.005 { // 0 %
+			if v.Share < 0.005 { // would be printed as 0 %
 				continue
 			}
 			values = append(values, fmt.Sprintf("%s %.0f %%", shortText(v.Value, shownText/shownValues), 100*v.Share))

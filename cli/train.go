@@ -34,7 +34,7 @@ type trainFlags struct {
 	checkpoint time.Duration // time between checkpoints; 0 for none
 	resume     bool
 	output     string
-	like       string // path of a model
+	like       string // path of the earlier model that --like names
 	passes     int    // passes over the rows per epoch
 	unusual    bool   // whether to warn of unusual hyperparameters
 	progressFlags
@@ -260,7 +260,7 @@ type dimension struct {
 func topDimensions(codes *vectors.Sparse) []dimension {
 	x := interpret.NewIndex(codes)
 	out := []dimension{}
-	shown := map[int]bool{} // rows
+	shown := map[int]bool{} // rows whose words are shown
 	for _, k := range x.Strongest(shownWords) {
 		top := x.Top(interpret.Pole{Dimension: k}, shownWords)
 		if len(top) == 0 || len(out) == shownDimensions {

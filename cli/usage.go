@@ -97,7 +97,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		if e.GetSpecifiedShortnames() != "" {
 			typed = typed[1:]
 		}
-		flags := &cobra.Command{} // a command for each flag, to suggest one
+		flags := &cobra.Command{} // has a command for each flag, because suggest searches commands
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			flags.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})
 		})

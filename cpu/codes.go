@@ -21,11 +21,11 @@ type codes struct {
 	denseBuffer simd.Matrix
 }
 
-// denseShare is the share of nonzeros above which dense products are faster, because they take
-// half the time per element.
+// denseShare is the share of nonzeros above which dense products are faster. Their time per
+// element is half the time of sparse products.
 const denseShare = 0.45
 
-// densify also stores the first rows as a dense matrix if dense products are faster.
+// densify adds a dense copy of the first rows if dense products are faster.
 func (c *codes) densify(rows, atoms int, lanes []*lane) {
 	c.dense = nil
 	nonzeros := 0
@@ -165,21 +165,21 @@ func (s *state) view(f *frame, c *codes, lo int, lanes []*lane) {
 	}
 }
 
-// columns holds the codes of a batch by atom, for consecutive atoms. The nonzeros of the i-th atom are the elements
-// start[i] to end[i] of row and value, by increasing row.
+// columns holds the nonzeros of a batch's codes for some consecutive atoms, grouped by atom. The nonzeros of the i-th
+// atom are row[start[i]:end[i]] and value[start[i]:end[i]], in increasing order of rows.
 type columns struct {
 	start, end []int
-	from       []int // by row: position of the first nonzero of these atoms
+	from       []int // from[i] is the position of row i's first nonzero of these atoms
 	row        []int32
 	value      []float32
 }
 
-// atom returns the rows whose codes use the i-th atom, and its value in each.
+// atom returns the rows whose codes use the i-th atom, and the atom's value in each row.
 func (t *columns) atom(i int) ([]int32, []float32) {
 	return t.row[t.start[i]:t.end[i]], t.value[t.start[i]:t.end[i]]
 }
 
-// transpose sets t to the columns from lo to hi of the first rows of c.
+// transpose sets t to the nonzeros that the first rows of c have in the columns from lo to hi.
 func (t *columns) transpose(c *codes, rows, lo, hi int) {
 	t.start, t.end, t.from = zeroed(t.start, hi-lo), zeroed(t.end, hi-lo), simd.Sized(t.from, rows)
 	for i, index := range c.index[:rows] {

@@ -11,8 +11,8 @@ import (
 	"overcomplete/model"
 )
 
-// Device trains and encodes on the processor's cores: it is a [overcomplete/train.Device]. The zero value
-// uses all cores. Results don't depend on their number.
+// Device trains and encodes on the processor's cores. It implements [overcomplete/train.Device]. The zero value
+// uses all cores. Results don't depend on the number of cores.
 type Device struct {
 	Workers    int  // number of goroutines; 0 means one per processor
 	Overcommit bool // skip the check that the machine has enough memory
@@ -32,8 +32,8 @@ func name(k *simd.Kernels) string { return "cpu " + k.Name }
 // word2vec's vectors.
 const codeShare = 0.5
 
-// Memory estimates the bytes of a training: S and Q, the codes of the first epoch, X, matrices of the shape
-// of D, and the workers' buffers.
+// Memory estimates how many bytes of memory a training needs. The memory holds X, S and Q, the codes of the
+// first epoch, matrices of the shape of D, and the workers' buffers.
 func (d Device) Memory(rows, dim int, h model.Paper) float64 {
 	perVector := 4.0 * 2 // bytes per coordinate of X: X, and a copy made when it was read
 	if h.Center {

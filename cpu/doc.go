@@ -20,14 +20,14 @@
 // A trainer runs the programs of package internal/program for the recipe "paper". S and Q are the sums of gradients
 // and of squared gradients of the codes, H is the sum of squared gradients of D, and P the step of D. A tile stores
 // the codes of consecutive rows as compressed rows, and a code pass rewrites it. The initial codes, which the first
-// dictionary pass uses, are dense and random; each step draws the ones that it needs. S and Q are the only V×K
+// dictionary pass uses, are dense and random; each step draws the codes that it needs. S and Q are the only V×K
 // arrays.
 //
 // The code program treats each row independently: a worker runs the whole program on one tile after another.
 // The dictionary program runs step by step, with the rows or the atoms split between workers.
 //
 // A product with D reads D in blocks of atoms that stay in cache for all rows of a worker. Three steps
-// consume their products before they reach memory:
+// consume their products before the products reach memory:
 //
 //   - A code pass turns the products of a few residuals and atoms into S, Q and codes in the level-1 cache.
 //   - A dictionary pass turns the products of an atom into its rows of H, P and D in registers.

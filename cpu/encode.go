@@ -14,7 +14,7 @@ import (
 	"overcomplete/model"
 )
 
-// searchRows limits the rows of a unit of work. At the end of a call, a worker waits for about half of a unit's time.
+// searchRows limits the rows of a unit of work. At the end of a call, a worker is idle for about half of a unit's time.
 // This matters to a learner, whose calls have few units.
 const searchRows = 4 * simd.TileRows
 
@@ -38,17 +38,17 @@ type encoder struct {
 	started chan struct{} // closed when the rows of the latest Start are encoded; nil before the first Start
 }
 
-// encodeLane is the memory of a worker, which encodes n rows together.
+// encodeLane is the memory of a worker. The worker encodes n rows together.
 type encodeLane struct {
 	y        simd.Matrix // n×L: centred rows, a view of encoder.y
 	search   searchLane
-	codes    codes       // codes of the rows, which alias the search's lists
+	codes    codes       // codes of the rows; they alias the search's lists
 	decoded  simd.Matrix // aD of one row
 	residual simd.Matrix // y − aD of one row
 	r, a     simd.Matrix // for the exact lasso: n×L residuals and their n×K products with atoms
 	sums     []float32   // scratch memory for Correlate
 	lasso    lassoLane
-	columns  columns // a learner's batch by atom
+	columns  columns // nonzeros of a learner's batch, grouped by atom
 }
 
 // Encoder implements [encode.Device].
@@ -161,7 +161,7 @@ func (e *encoder) encode(ctx context.Context, rows int, row func(i int) []float3
 	}
 	out.Rows, out.Cols, out.Ptr = 0, e.k, append(slices.Grow(out.Ptr[:0], rows+1), 0)
 	e.y.Resize(rows, e.dim)
-	// Each worker gets about one tile, or several tiles of searchRows.
+	// Each worker gets about one tile, or several tiles of searchRows rows.
 	share := (rows/len(e.lanes) + simd.TileRows) / simd.TileRows * simd.TileRows
 	perTile := min(share, searchRows)
 	tiles := make([]tile, (rows+perTile-1)/perTile)

@@ -10,19 +10,19 @@ import (
 	"overcomplete/internal/simd"
 )
 
-// The exact lasso is solved row by row, by coordinate descent on a working set: the atoms of the code and the
-// atoms that violate the optimality conditions. After each round, the products of the residual with all atoms
-// give the duality gap and the atoms to add.
+// The exact lasso is solved row by row, by coordinate descent on a working set. The set contains the
+// atoms of the code and some atoms that violate the optimality conditions. After each round, the products
+// of the residual with all atoms give the duality gap and the atoms to add.
 //
 // A round computes in float64 and rounds codes to float32; the gap is measured on the rounded codes. Rounding
-// a code changes the products by up to ‖D‖₂² times the rounding error, and the gap depends on the largest
-// product, which is float32, too. A gap below 10⁻⁶ can't be measured.
+// a code changes the products by up to ‖D‖₂² times the rounding error. The gap depends on the largest
+// product, and products are also rounded to float32. A gap below 10⁻⁶ can't be measured.
 const (
 	lassoSteps   = 40   // steps of the search that finds the initial codes
-	lassoRounds  = 50   // limit; few rows need more than five
+	lassoRounds  = 50   // limit of rounds; few rows need more than five
 	lassoPasses  = 1000 // limit of passes over the working set in a round
 	gapPasses    = 10   // passes between measurements of the working set's gap
-	gapReduction = 20   // a round stops when the gap is this much lower, because the next round has better atoms
+	gapReduction = 20   // a round stops after lowering the gap by this factor, because the next round has better atoms
 
 	minViolations = 64 // a round adds at most this number of atoms, or the size of the code if that is larger
 )
@@ -84,7 +84,7 @@ func (e *encoder) lasso(ctx context.Context, l *encodeLane, losses, gaps []float
 	}
 }
 
-// computeResidual computes the residual of row i. It returns the terms of its gap except the largest product.
+// computeResidual stores the residual of row i in residual. It returns the terms of the gap, except largest.
 func (e *encoder) computeResidual(l *encodeLane, i int, residual []float32) gapTerms {
 	p, y := gapTerms{lambda: e.options.Lambda}, l.y.Row(i)
 	r := zeroed(l.lasso.residual, l.y.Pitch)
@@ -138,8 +138,8 @@ func largest[F float32 | float64](c []F, nonnegative bool) float64 {
 	return float64(result)
 }
 
-// descend minimises the objective of row i on a working set until the gap is reached. correlations are the
-// products of the residual with all atoms.
+// descend minimises the objective of row i on a working set, until the relative gap is at most gap. The
+// argument correlations contains the products of the residual with all atoms.
 func (e *encoder) descend(l *encodeLane, i int, at gapTerms, correlations []float32, gap float64) {
 	w := &l.lasso
 	e.workingSet(w, l.codes.index[i], correlations)
@@ -194,7 +194,7 @@ func (e *encoder) descend(l *encodeLane, i int, at gapTerms, correlations []floa
 	l.codes.index[i], l.codes.value[i] = index, value
 }
 
-// workingSetGap returns the gap of the lasso with the atoms of the working set.
+// workingSetGap returns the relative gap of the lasso problem whose only atoms are the working set.
 func (e *encoder) workingSetGap(w *lassoLane, at gapTerms) float64 {
 	at.product, at.l1, at.largest = at.squares, 0, largest(w.correlations, e.options.Nonnegative)
 	for j, x := range w.code {
@@ -204,8 +204,8 @@ func (e *encoder) workingSetGap(w *lassoLane, at gapTerms) float64 {
 	return at.relativeGap()
 }
 
-// workingSet sets w.atoms to the support of a code and the atoms whose products c with the residual violate
-// the optimality conditions most: at most len(support) of them, or minViolations if that is larger.
+// workingSet sets w.atoms to the support of a code, plus the atoms that violate the optimality conditions most. It
+// adds at most max(len(support), minViolations) atoms. c contains the products of the residual with all atoms.
 func (e *encoder) workingSet(w *lassoLane, support []int32, c []float32) {
 	half := float32(e.options.Lambda / 2)
 	w.violations = w.violations[:0]

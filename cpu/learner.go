@@ -17,7 +17,7 @@ import (
 )
 
 // panelAtoms is the number of atoms whose rows of GD are computed together. It is a multiple of
-// [backend.BlockAtoms] and of [simd.TileRows], so that up to eight workers share the product.
+// [backend.BlockAtoms], and eight times [simd.TileRows], so that up to eight workers share the product.
 const panelAtoms = 8 * simd.TileRows
 
 // learner learns a dictionary online. It updates a copy of the initial dictionary. Its encoder uses this copy.
@@ -142,7 +142,7 @@ func (l *learner) updateAtoms(anchorWeight float32) {
 
 // addProducts adds GM to rows lo to hi of the panel's gradients. The rows of M belong to the n atoms from first on. A
 // block of M's rows stays in the level-2 cache for all rows of a part. There are twice as many parts as workers,
-// because a sleeping worker starts late, by a tenth of the product's time. Small products use one worker.
+// because a sleeping worker starts a tenth of the product's time late. Small products use one worker.
 func (l *learner) addProducts(panel, lo, hi, first int, m simd.Matrix, n int) {
 	e, tiles, size := l.encoder, (hi-lo+simd.TileRows-1)/simd.TileRows, blockRows(m.Pitch)
 	parts := min(2*len(e.lanes), tiles)

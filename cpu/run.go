@@ -26,12 +26,12 @@ const (
 	minParts  = 8
 	maxParts  = 64
 
-	// batchBytes is the largest size of a batch's residuals for an update in parts. A part's product has the
-	// same size, which must be small beside D.
+	// batchBytes is the maximum size of a batch's residuals for an update in parts. The product of each part is as
+	// large as the residuals, and must be small beside D.
 	batchBytes = 256 << 10
 
-	// residualBytes is the size of the columns of the residuals that an update reads at a time. They must fit in
-	// cache, because sparse codes read the rows in no particular order.
+	// residualBytes is the size of the columns of the residuals that an update reads at a time. The columns must fit
+	// in cache, because sparse codes read the rows in no particular order.
 	residualBytes = 1 << 20
 )
 
@@ -46,7 +46,7 @@ type executable struct {
 type frame struct {
 	rows, atoms, dim int
 	epoch            int
-	vectors          []simd.Matrix // one row per row of X or per atom; products are in the lanes
+	vectors          []simd.Matrix // matrices with a row per row of X or per atom; products are in the lanes
 	numbers          []float64
 	stored           [][]float64   // a number per row or per atom, to be totalled
 	codes            codes         // A
@@ -75,7 +75,7 @@ type lane struct {
 	vectors []simd.Matrix // the frame's vectors, the lane's products of the rows from first on, and scratch rows
 	numbers []float64     // numbers of the current row
 
-	products [program.SquaresProduct + 1]simd.Matrix // memory of the products in vectors
+	products [program.SquaresProduct + 1]simd.Matrix // memory of the products that the field vectors refers to
 	scratch  simd.Matrix
 	next     []int
 	column   columns
@@ -185,8 +185,8 @@ func (x *executable) accumulate(l *lane, f *frame, s *program.Accumulate, lo, hi
 	x.body(l, f, &s.Body, lo, hi)
 }
 
-// accumulateProducts computes the products of an accumulate step for the atoms from lo to hi. For sparse codes
-// l.column must hold their columns.
+// accumulateProducts computes the products of an accumulate step for the atoms from lo to hi. If the codes are
+// sparse, l.column must hold the nonzeros of these atoms.
 func (x *executable) accumulateProducts(l *lane, f *frame, s *program.Accumulate, lo, hi int) {
 	products := []int{program.AccumulateProduct, program.SquaresProduct}
 	if !s.Squares {

@@ -14,10 +14,10 @@ import (
 // with zeros to a multiple of [simd.Width], and have room for [simd.Width] more elements.
 type searchRow struct {
 	n           int       // number of atoms in the list
-	index       []int32   // the atoms; those that enter together follow each other, in increasing order
-	z, b        []float32 // extrapolated codes and codes
+	index       []int32   // the atoms; atoms that entered together are adjacent and in increasing order
+	z, b        []float32 // z: extrapolated codes; b: codes
 	share, dots []float32 // values of Coarse.Share, and products with the residual
-	members     []byte    // by atom: a bit that is 1 if the atom is in the list
+	members     []byte    // a bit per atom, which is 1 if the atom is in the list
 
 	full    bool    // no atoms enter in the current step
 	scale   float64 // 2⁻ᵉ, where e is the exponent of the largest |y_j|
@@ -46,7 +46,7 @@ type searchLane struct {
 	active  []int32   // atoms whose coefficient in bytes is not zero
 	values  []int8    // coefficients of the active atoms
 	sums    []int32   // scratch memory for Correlate
-	chosen  []float32 // by atom: its code, if it is chosen
+	chosen  []float32 // indexed by atom: the atom's value if choose keeps the atom
 
 	magnitudes []uint32
 }
@@ -130,8 +130,8 @@ func unitOf(x float32) float32 {
 	return math.Float32frombits(math.Float32bits(max(x, 0x1p-100))&exponent) / 32
 }
 
-// enter multiplies residuals with all atoms, and adds the atoms that enter to the lists. It skips rows whose codes
-// have enough nonzeros.
+// enter multiplies residuals with all atoms, and adds the atoms that enter a row's code to the row's list. It skips
+// rows whose codes have enough nonzeros.
 func (e *encoder) enter(s *searchLane, rows int, threshold float64) {
 	floor, pitch := e.floor(), simd.BytePitch(e.dim)
 	s.open, s.entered = s.open[:0], simd.Sized(s.entered, len(s.bytes))
@@ -217,8 +217,8 @@ func (row *searchRow) pad() {
 	}
 }
 
-// advance runs the steps of a plan on row i; last means that the plan ends the search. Atoms enter only in the first
-// step. If the row isn't full, the function enter has already stored the products of this step.
+// advance runs the steps of a plan on row i. The plan ends the search if last is true. Atoms enter only in the plan's
+// first step. If the row isn't full, the method enter has already stored the products for this first step.
 func (e *encoder) advance(s *searchLane, i int, plan *schedule, last bool) {
 	row := &s.rows[i]
 	padded, pitch := simd.Pitch(row.n), simd.BytePitch(e.dim)
@@ -251,8 +251,8 @@ func (e *encoder) advance(s *searchLane, i int, plan *schedule, last bool) {
 	}
 }
 
-// choose keeps at most limit atoms of the list, those with the largest magnitudes (the first if several are equal),
-// orders them, and scales their values to codes.
+// choose reduces the list to the atoms with the largest magnitudes, at most limit atoms. Among equal magnitudes it
+// prefers lower atom indices. It sorts the list by atom, and scales the values to codes.
 func (s *searchLane) choose(row *searchRow, unit float64, limit int) {
 	least, equal := s.kthLargest(row.b[:row.n], limit)
 	unit /= row.scale

@@ -8,7 +8,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// LoadState implements [backend.Trainer]. It is SaveState, whose parts f may set.
+// LoadState implements [backend.Trainer]. It calls SaveState. The function f may write to the parts that it gets.
 func (s *state) LoadState(m checkpoint.Matrix, f func(part []float32) error) error {
 	return s.SaveState(m, f)
 }

@@ -137,7 +137,7 @@ func (s *state) bind(f *frame, x *executable, lo, hi, t int, lanes []*lane) {
 			*m = s.dictionary
 		case v.Input == "H":
 			*m = s.squares
-		case i > program.SquaresProduct && v.Rows != program.One: // the others are in the lanes
+		case i > program.SquaresProduct && v.Rows != program.One: // the other vectors are in the lanes
 			m.Resize(f.length(v.Rows), l)
 		}
 	}
@@ -233,7 +233,7 @@ func (b *authors) Epoch(ctx context.Context, epoch, _ int) (sums backend.Sums, e
 	return sums, ctx.Err()
 }
 
-// eachTile runs x on every tile, with one worker per tile. It stops if ctx is cancelled.
+// eachTile runs x on every tile. A single worker runs all of a tile. It stops if ctx is cancelled.
 func (s *state) eachTile(ctx context.Context, x *executable, epoch int, done func(f *frame, i int)) {
 	parallel.With(s.lanes, len(s.tiles), func(l *lane, i int) {
 		if ctx.Err() != nil {

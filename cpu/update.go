@@ -28,7 +28,7 @@ func (x *executable) update(s *program.Update, f *frame, lanes []*lane) {
 	x.step(s.Search, f, lanes)
 	if back := float32(f.numbers[s.Coefficients[5]]*f.numbers[s.Alpha]) - u.coefficients[5]; back != 0 {
 		if f.next != nil {
-			f.next.parts = nil // they are products of the full step
+			f.next.parts = nil // the parts are products of the full step
 		}
 		d, p := f.vectors[s.D], f.vectors[s.P]
 		parallel.With(lanes, (f.atoms+maxAtoms-1)/maxAtoms, func(_ *lane, i int) {
@@ -81,7 +81,7 @@ func (u *update) decodePart(l *lane, f *frame, m simd.Matrix, part, lo, hi int) 
 }
 
 // atoms updates the atoms from lo to hi. For sparse codes, one loop computes the products and updates the atoms. It
-// processes a range of columns at a time, so that their residuals stay in the level-2 cache.
+// processes a range of columns at a time, so that these columns of the residuals stay in the level-2 cache.
 func (u *update) atoms(l *lane, f *frame, lo, hi int) {
 	r := f.vectors[u.step.Accumulate.Residuals]
 	if f.codes.dense != nil {
@@ -108,8 +108,8 @@ func (u *update) atoms(l *lane, f *frame, lo, hi int) {
 	}
 }
 
-// atom updates the columns from left to right of atom k. It uses the products in m and n, plus the products of values
-// with the given rows of r.
+// atom updates the elements j of atom k for left ≤ j < right. It uses the products in m and n, plus the products of
+// values with the given rows of r.
 func (u *update) atom(f *frame, k, left, right int, m, n []float32, rows []int32, values, r []float32) {
 	c, d := &u.coefficients, f.vectors[u.step.D]
 	u.kernels.MoveAtom(f.vectors[u.step.H].Padded(k)[left:right], f.vectors[u.step.P].Padded(k)[left:right], d.Padded(k)[left:right], m, n,

@@ -184,7 +184,7 @@ type Encoder interface {
 	Start(ctx context.Context, x []float32, codes *Codes) (wait func() error)
 }
 
-// Rows starts e and waits for the codes of x; see [Encoder].
+// Rows encodes the rows of x with e, and waits for the codes; see [Encoder].
 func Rows(ctx context.Context, e Encoder, x []float32) (*Codes, error) {
 	codes := new(Codes)
 	if err := e.Start(ctx, x, codes)(); err != nil {

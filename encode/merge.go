@@ -133,7 +133,7 @@ func shardSize(p *model.Shard) (blocks, rows int) {
 	all := (p.Rows + Block - 1) / Block
 	blocks = (all - p.Index + p.Of) / p.Of
 	rows = blocks * Block
-	if (all-p.Index)%p.Of == 0 { // it has the last block, which may be incomplete
+	if (all-p.Index)%p.Of == 0 { // this shard has the last block, which may be incomplete
 		rows -= all*Block - p.Rows
 	}
 	return blocks, rows

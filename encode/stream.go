@@ -17,8 +17,8 @@ import (
 // block of the input may have fewer rows.
 const Block = 8192
 
-// maxUnreachedIDs is the maximum number of rows that a [model.Encoding] names because their duality gap exceeds
-// [Options.Gap].
+// maxUnreachedIDs is the largest number of rows that a [model.Encoding] lists in UnreachedIDs: rows whose duality gap
+// exceeds [Options.Gap].
 const maxUnreachedIDs = 5
 
 // Model encodes the vectors x, V×L, on a device. It returns a model with the rows and
@@ -92,12 +92,12 @@ type block struct {
 	measured chan struct{} // receives a value when sums are set
 }
 
-// Codes yields the codes of rows, a block at a time, in the order of the rows. Each value of rows is V×L, with the same
-// L. Other goroutines read rows ahead, encode, and measure codes; they end before Codes does. The rows must not change
+// Codes yields the codes of all rows, a block at a time, in the order of the rows. Each value of the iterator is V×L.
+// Other goroutines read rows ahead, encode, and measure codes; they end before Codes does. The rows must not change
 // until their codes are yielded or Codes ends. The codes and their words are valid until the next iteration.
 //
-// Codes ends after the first error: an error of rows, of the encoder, or a [*vectors.InputError] that wraps
-// [ErrOverflow] for a row that can't be encoded. It may yield the error of a block only after it has read more rows.
+// Codes ends after the first error: an error of rows or of the encoder, or a [*vectors.InputError] that wraps
+// [ErrOverflow] for a row that can't be encoded. The error of a block may come late, after more rows have been read.
 func (s *Stream) Codes(ctx context.Context, rows iter.Seq2[*vectors.Dense, error]) iter.Seq2[*vectors.Sparse, error] {
 	return func(yield func(*vectors.Sparse, error) bool) {
 		if p := s.Shard; p != nil && (p.Index < 1 || p.Index > p.Of) {
@@ -141,7 +141,7 @@ func (s *Stream) Codes(ctx context.Context, rows iter.Seq2[*vectors.Dense, error
 	}
 }
 
-// read splits rows into blocks and sends them to the channel read. A block has [Block] rows; the last may have fewer.
+// s.read splits rows into blocks of [Block] rows (the last may have fewer), and sends them to the channel read.
 func (s *Stream) read(ctx context.Context, rows iter.Seq2[*vectors.Dense, error], free <-chan *block, read chan<- *block) {
 	number, dim := 0, 0
 	next := func() *block {
@@ -308,7 +308,7 @@ type tally struct {
 	nonzeros int64
 	loss, l1 float64
 	squares  float64 // Σ‖x − μ‖²
-	used     []bool  // by atom
+	used     []bool  // used[k] reports whether a code uses atom k
 	atoms    int     // number of used atoms
 }
 
@@ -323,15 +323,15 @@ func (t *tally) addUnreached(i int, id string) {
 type blockSums struct {
 	loss, l1 float64 // Σ‖y − aD‖², Σ‖a‖₁
 	squares  float64 // Σ‖x − μ‖²
-	used     []bool  // by atom
+	used     []bool  // used[k] reports whether a code uses atom k
 }
 
-// addCodes adds the codes of the block.
+// addCodes adds the block's codes to l1, and sets used.
 func (s *blockSums) addCodes(codes *vectors.CSR) {
 	used, l1 := slices.Grow(s.used[:0], codes.Cols)[:codes.Cols], 0.0
 	clear(used)
 	for n, v := range codes.Value {
-		l1 += math.Abs(float64(v)) // in a register, unlike s.l1
+		l1 += math.Abs(float64(v)) // l1 is in a register, unlike s.l1
 		used[codes.Index[n]] = true
 	}
 	s.used, s.l1 = used, l1

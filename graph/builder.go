@@ -7,8 +7,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// builder builds an expression. It keeps the first error until done, so that the code of a step reads like its
-// formula.
+// builder builds an expression. It stores the first error, which the method done returns. The code of a step
+// therefore reads like the step's formula.
 type builder struct {
 	graph *gorgonia.ExprGraph
 	spec  Spec
@@ -31,7 +31,7 @@ func newBuilder(name string, s Spec, rows int) (*builder, error) {
 	return &builder{graph: g, spec: s, rows: rows, expr: &Expression{Name: name, Graph: g}}, nil
 }
 
-// input adds an input, whose shape is listed in [Expression].
+// input adds an input to the expression. The doc comment of [Expression] lists the shapes of inputs.
 func (b *builder) input(name string) *gorgonia.Node {
 	n, k, l := b.rows, b.spec.Atoms, b.spec.Dim
 	shape, isMatrix := map[string]tensor.Shape{

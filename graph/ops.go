@@ -19,8 +19,8 @@ type Shrinkage struct {
 	Rate   float64 // η
 }
 
-// Apply returns the element of a code whose gradients sum to s and whose squared gradients sum to q after t
-// epochs (paper §2.3, which writes t·ḡ for s and γ for the nonzero value):
+// Apply returns an element of a code after t epochs. s is the sum of the element's gradients, and q the sum of its
+// squared gradients. The paper (§2.3) writes t·ḡ for s and γ for the nonzero value:
 //
 //	0 where |s| ≤ tλ, else −sgn(s)·η(|s|−tλ)/√(q+ε)
 func (k Shrinkage) Apply(s, q, t float64) float64 {
@@ -106,7 +106,7 @@ func overCurvatureOp(floor, relaxation float64) customOp {
 	}
 }
 
-// unitOp scales the rows of a matrix to norm 1, after it replaces zero rows by the rows of another matrix.
+// unitOp replaces the zero rows of a matrix by the rows of another matrix, and then scales all rows to norm 1.
 var unitOp = customOp{
 	name: "unit rows", args: hm.Types{matrixType, matrixType},
 	do: func(args [][]float64, width int) []float64 {

@@ -7,8 +7,8 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Run computes the outputs from the inputs, by name, on Gorgonia's tape machine. Matrices are row-major; a
-// scalar has one element. It returns an error if an input is missing or has the wrong number of elements.
+// Run computes the outputs from the inputs on Gorgonia's tape machine. Both maps have names as keys. Matrices are
+// row-major; a scalar has one element. Run returns an error if an input is missing or has the wrong number of elements.
 func (e *Expression) Run(inputs map[string][]float64) (outputs map[string][]float64, err error) {
 	results := make([]gorgonia.Value, len(e.Outputs))
 	for i, out := range e.Outputs {

@@ -18,7 +18,7 @@ const LeastUse = 1e-8
 // never raises the objective, because diag(Σ_j|g_kj|) − G is positive semidefinite.
 const Relaxation = 1.8
 
-// Spec specifies the model of a step.
+// Spec holds the sizes, the hyperparameters and the loss of a step.
 type Spec struct {
 	Atoms       int     // K
 	Dim         int     // L
@@ -30,15 +30,15 @@ type Spec struct {
 	Nonnegative bool    // A ≥ 0 (paper §2.2)
 }
 
-// A Loss builds the elementwise loss ℓ(r) of a residual r, an n×L node of float64. The line search requires ℓ″ ≤ 2,
-// the second derivative of r².
+// A Loss builds the node of the elementwise loss ℓ(r) from the node of a residual r. Both nodes are n×L, in float64.
+// The line search requires ℓ″ ≤ 2. (The second derivative of r² is 2.)
 type Loss func(r *gorgonia.Node) (*gorgonia.Node, error)
 
 // Squared is the paper's reconstruction loss, ℓ(r) = r².
 func Squared(r *gorgonia.Node) (*gorgonia.Node, error) { return gorgonia.Square(r) }
 
-// Huber returns the loss r² for |r| ≤ δ and 2δ|r| − δ² beyond, which limits the weight of outlying
-// coordinates. It equals r² − max(|r|−δ, 0)².
+// Huber returns Huber's loss: r² for |r| ≤ δ, and 2δ|r| − δ² for |r| > δ. It equals r² − max(|r|−δ, 0)². The loss
+// limits the weight of outlying coordinates.
 func Huber(delta float64) Loss {
 	return func(r *gorgonia.Node) (*gorgonia.Node, error) {
 		b := builder{graph: r.Graph()}
@@ -260,7 +260,7 @@ func Encode(s Spec, rows int) (*Expression, error) {
 }
 
 // Learn returns the update of a block of atoms in a step of online dictionary learning (Mairal et al. 2009,
-// Algorithm 2). All atoms are updated at once, from the old values of the others. G = Σ aᵀa, K×K, and B = Σ aᵀx,
+// Algorithm 2). All atoms are updated at once, from the old values of the other atoms. G = Σ aᵀa, K×K, and B = Σ aᵀx,
 // K×L, sum over all rows so far. The anchors W, K×L, are the initial atoms, and c is their weight:
 //
 //	∇ = ∂(tr(DᵀGD) − 2tr(DᵀB) + c‖D − W‖²)/∂D

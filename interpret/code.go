@@ -43,7 +43,7 @@ type Weight struct {
 	Value     float32 `json:"value"`
 }
 
-// Pole returns the pole of the dimension that has the sign of the value.
+// Pole returns the pole of w.Dimension that has the same sign as w.Value.
 func (w Weight) Pole() Pole { return Pole{w.Dimension, w.Value < 0} }
 
 // Weights returns the nonzeros of a code in decreasing order of absolute value.
@@ -58,8 +58,8 @@ func (c Code) Weights() []Weight {
 	return weights
 }
 
-// Sum returns the code Σ w·a/‖a‖ over the terms of a query, with weights w and codes a. The dimensions
-// that the query excludes are zero. The norms of codes don't affect the sum.
+// Sum returns Σ w·a/‖a‖ over the terms of a query, where w is the weight of a term and a its code. The dimensions that
+// the query excludes are set to zero. The norms of codes don't affect the sum.
 func (x *Index) Sum(q Query) Code {
 	sum := make([]float64, x.Codes.Cols)
 	for _, t := range q.Terms {
@@ -81,7 +81,7 @@ func (x *Index) Sum(q Query) Code {
 }
 
 // Steer returns c/‖c‖ + Σ_k s_k e_k, where the weight s_k of dimension k may be negative. The dot product of this sum
-// with the code v of a row, scaled to norm 1, is the row's score: the cosine plus a part for each steered dimension:
+// with v, a row's code scaled to norm 1, is the row's score: the cosine plus a part for each steered dimension:
 //
 //	c·v/‖c‖ + Σ_k s_k v_k
 //
@@ -152,9 +152,9 @@ type Contribution struct {
 //	cosine = Σ_k u_k v_k    and    1 − cosine = Σ_k (u_k − v_k)²/2
 //
 // The list shared holds the nonzero terms of the first sum. The list apart holds the terms of the second, which are
-// positive. Both are in decreasing order of absolute parts. Compare first scales codes to norm 1. For more than two
-// codes, parts are means over all pairs. A code of zeros has the cosine 0 with every other; the parts in apart then add
-// up to ½, although 1 − cosine is 1.
+// positive. Both lists are in decreasing order of absolute value. Compare first scales codes to norm 1. For more than
+// two codes, each term is the mean over all pairs. A code of zeros has the cosine 0 with every other code; the terms in
+// the list apart then add up to ½, although 1 − cosine is 1.
 func Compare(codes ...Code) (shared, apart []Contribution) {
 	norms := make([]float64, len(codes))
 	for i, c := range codes {

@@ -18,18 +18,18 @@ const (
 	labelWords = 3  // largest number of words of a label
 	maxWords   = 20 // largest number of words that describe a group, including its label
 
-	// A word requires at least this share of the group's largest score.
-	minLabelScore = 0.1  // for a word of the label
+	// The score of a word must be at least this share of the largest score in the group.
+	minLabelScore = 0.1  // for words of the label
 	minScore      = 0.01 // for the other words of a description
 
-	// A word can describe each range where its score is at least this share of its largest score.
+	// A word can describe every range in which its score is at least sharedScore times its largest score.
 	sharedScore = 0.6
 
 	// labelWeight is the weight of κ_l in the second formula of GroupLabels. A weight of 1 favours words that many
 	// labels could have. A weight of 0 favours words that resemble the other words of the label.
 	labelWeight = 0.9
 
-	// If less than minReach of a group's texts contain a word of the label, values of words are lowered.
+	// If the words of a label occur in a smaller share of a group's texts than minReach, scores are lowered.
 	minReach = 0.15
 )
 
@@ -60,10 +60,10 @@ const (
 // share r < 0.15 of the group's texts contains the new word or an earlier one, the first formula is multiplied by
 // r/0.15, and the second by (r/0.15)⁸.
 //
-// A phrase of two adjacent words, such as "hard drive", replaces the words if the phrase's score is at least 0.9 times
-// the lower of their scores and at least 0.5 times the higher. The label of a group without words is the beginning of a
-// text. If two labels would be the same, another word replaces the last word of one. If there is no other word, the
-// labels stay the same, and [Distinct] can number them. GroupLabels counts words in at most 20,000 texts.
+// A phrase of two words that are often adjacent, such as "hard drive", replaces these if its score is at least 0.9 times
+// the lower of their scores and at least 0.5 times the higher. If a group has no words, its label is the beginning of
+// one of its texts. If two labels would be the same, another word replaces the last word of one. If there is no other
+// word, the labels stay the same, and [Distinct] can number them. GroupLabels counts words in at most 20,000 texts.
 //
 // If rows are words, the label consists of the words nearest to the sum of the range's codes.
 //
@@ -94,9 +94,9 @@ func (x *Index) GroupLabels(groups []int32, ranges [][2]int32, n int) (labels []
 	return labels, reach
 }
 
-// rowsOf returns the rows of each range of groups, in the order of their groups.
+// rowsOf returns, for each range of groups, the rows of these groups in the order of the groups.
 func rowsOf(groups []int32, ranges [][2]int32) [][]int32 {
-	var starts []int32 // index in the slice all of each group's first row
+	var starts []int32 // starts[g] is the index of group g's first row in the slice all
 	for _, r := range ranges {
 		starts = append(starts, make([]int32, max(0, int(r[1])+1-len(starts)))...)
 	}
@@ -158,14 +158,14 @@ type candidate struct {
 	cohesion float64 // sum of the NPMI with each word of the label
 }
 
-// A description lists up to maxWords words for a group. The first ones are the label.
+// A description lists up to maxWords words for a group. The first words are the label.
 type description struct {
 	words []string
 	label int     // number of words of the label
 	reach float64 // share of the group's texts that contain a word of the label
 }
 
-// describeWordless describes each group without words by the beginning of a text. rows(g) returns the rows of group g.
+// describeWordless replaces descriptions without words by the beginning of a text. rows(g) returns the rows of group g.
 func (x *Index) describeWordless(descriptions []description, rows func(group int) []int32) {
 	for g := range descriptions {
 		if group := rows(g); descriptions[g].label == 0 && len(group) > 0 {
@@ -174,7 +174,7 @@ func (x *Index) describeWordless(descriptions []description, rows func(group int
 	}
 }
 
-// Distinct returns the labels, with repeated ones numbered. A label is a list of words, and the number follows the last
+// Distinct returns the labels, and numbers repeated labels. A label is a list of words, and the number follows the last
 // word: "rain", "rain (2)", "rain (3)". Empty labels get no numbers.
 func Distinct(labels [][]string) [][]string {
 	distinct := slices.Clone(labels)
@@ -195,9 +195,9 @@ func Distinct(labels [][]string) [][]string {
 	return distinct
 }
 
-// describe returns a description of each group of texts, with a label of up to n words. Labels differ if the groups have
-// enough words. If ranges isn't nil, it holds the range of each group, and divideWords divides the words among the groups.
-// Words for which isStop is true describe no group.
+// describe returns a description of each group of texts, with a label of up to n words. Labels differ if the groups
+// have enough words. If ranges isn't nil, ranges[g] is the range of group g, and divideWords selects the groups that a
+// word can describe. Words for which isStop returns true describe no group.
 func (x *Index) describe(groups [][]int32, ranges [][2]int32, n int, isStop func(word string) bool) []description {
 	t, p := x.terms(), x.postings()
 	counters := make([]*counter, min(runtime.GOMAXPROCS(0), maxCounters))
@@ -207,7 +207,7 @@ func (x *Index) describe(groups [][]int32, ranges [][2]int32, n int, isStop func
 	candidates := make([][]candidate, len(groups))
 	parallel.With(counters, len(groups), func(c *counter, g int) {
 		if candidates[g] = c.candidates(t, p, groups[g], false); len(candidates[g]) == 0 {
-			candidates[g] = c.candidates(t, p, groups[g], true) // the texts repeat earlier ones
+			candidates[g] = c.candidates(t, p, groups[g], true) // for a group whose texts repeat earlier texts
 		}
 	})
 
@@ -216,7 +216,7 @@ func (x *Index) describe(groups [][]int32, ranges [][2]int32, n int, isStop func
 	for _, list := range candidates {
 		for _, c := range list {
 			if tightness[c.id] == 0 {
-				tightness[c.id] = 1 // marks the id as listed
+				tightness[c.id] = 1 // marks the id as an element of ids
 				ids = append(ids, c.id)
 			}
 		}
@@ -242,7 +242,7 @@ func (x *Index) describe(groups [][]int32, ranges [][2]int32, n int, isStop func
 	}
 	if ranges != nil {
 		divideWords(candidates, ranges)
-		slices.SortStableFunc(order, func(a, b int) int { // wide ranges keep their labels
+		slices.SortStableFunc(order, func(a, b int) int { // wide ranges first, so that they keep their labels
 			return cmp.Compare(ranges[b][1]-ranges[b][0], ranges[a][1]-ranges[a][0])
 		})
 	}
@@ -255,8 +255,8 @@ func (x *Index) describe(groups [][]int32, ranges [][2]int32, n int, isStop func
 	return descriptions
 }
 
-// divideWords removes a word from all groups except the one where its score is largest, those whose ranges contain the
-// range of that group, and those where its score is nearly as large. A group that would lose all words keeps them.
+// divideWords keeps a word only in the group where the word's score is largest, in groups whose ranges contain the
+// range of that group, and in groups where the score is nearly as large. A group that would lose all words keeps them.
 func divideWords(candidates [][]candidate, ranges [][2]int32) {
 	type claim struct {
 		group int
@@ -284,8 +284,8 @@ func divideWords(candidates [][]candidate, ranges [][2]int32) {
 	}
 }
 
-// distinguish replaces the last word of a label by another word until no label in taken has the same words. It adds the
-// label to taken.
+// distinguish replaces the last word of a label by another word until no label in taken has the same words. It then
+// adds the label to taken.
 func distinguish(d *description, n int, taken map[string]bool) {
 	label := func() string { return strings.Join(slices.Sorted(slices.Values(d.words[:d.label])), " ") }
 	last := min(d.label, n-1) // index of the last word
@@ -324,31 +324,32 @@ func (x *Index) tightness(rows []int32, sums []float64) float64 {
 	return x.meanCosineOf(rows, -1, sums) - x.meanCosine()
 }
 
-// maxCounters limits the memory of describe: each counter has 8 bytes per word.
+// maxCounters limits the memory of describe: each counter needs 8 bytes per word.
 const maxCounters = 8
 
 // A counter is the scratch space of one goroutine that describes groups.
 type counter struct {
 	isStop func(word string) bool
-	counts []int32  // by word: number of the group's texts in which it counts for labels
-	all    []int32  // by word: number of the group's texts that contain it
+	counts []int32  // by word: number of the group's texts in which the word counts for labels
+	all    []int32  // by word: number of the group's texts that contain the word
 	seen   []uint32 // words of the group
-	marked []bool   // by row, for addCohesion
+	marked []bool   // by row, for addCohesion: whether the text contains the word
 
-	inGroup, labelled []bool    // by row, for chooseLabel: texts of the group, and texts with a word of the label
-	sums              []float64 // by dimension
+	inGroup, labelled []bool    // by row, for chooseLabel: whether the text is in the group; has a word of the label
+	sums              []float64 // by dimension, for tightness
 }
 
 // maxCandidates is the largest number of words of a group for which tightness and NPMI are computed.
 const maxCandidates = 60
 
-// A word also counts in repeated passages if more than formulaShare of a group's texts and more than formulaTexts of
-// all texts contain it. Such a passage is a formula, as in financial news, rather than a quotation or a signature.
+// A word of repeated passages counts, too, if a share above formulaShare of a group's texts and a share above
+// formulaTexts of all texts contain it. Such a passage is a formula, as in financial news, not a quotation or a
+// signature.
 //
-// A word is left out if less than minPrecision of its texts are in the group. If less than fullPrecision are, the
-// word's score is so low that any better word is preferred. If texts outside the group contain the word, its odds
-// ratio, lowered by two standard errors, must be at least minOdds. This leaves out function words of any language,
-// which all groups contain, and words that are frequent in a group of few texts by chance.
+// A word is left out if less than minPrecision of its texts are in the group. If less than fullPrecision are, its score
+// is lowered so much that it is chosen only if better words are lacking. If texts outside the group contain the word,
+// its odds ratio, lowered by two standard errors, must be at least minOdds. This leaves out function words of any
+// language, which all groups contain, and words that are frequent in a group of few texts by chance.
 const (
 	formulaShare  = 0.25
 	formulaTexts  = 0.01
@@ -357,9 +358,9 @@ const (
 	minOdds       = 4
 )
 
-// candidates returns the words with the largest κ for a group of texts. In a group of four texts or more, a word must
-// occur in at least two. Names, which stand beside addresses in most of their texts, are left out. If repeated is
-// true, names, words of repeated passages and words of addresses count, too.
+// candidates returns the words with the largest κ for a group of texts. If a group has four texts or more, a word must
+// occur in at least two of them. Names (words that stand beside addresses in most of their texts) are left out. If
+// repeated is true, names, words of repeated passages and words of addresses count, too.
 func (c *counter) candidates(t *text.Terms, p *text.Postings, group []int32, repeated bool) []candidate {
 	c.seen = c.seen[:0]
 	for _, i := range group {
@@ -409,7 +410,7 @@ func distinguishes(both, a, b, total float64) bool {
 	return both == b || math.Log(w*z/(x*y))-2*math.Sqrt(1/w+1/x+1/y+1/z) >= math.Log(minOdds)
 }
 
-// kappaOf returns Cohen's κ of two properties. Its arguments are numbers of texts: with both, with a, with b, and all.
+// kappaOf returns Cohen's κ of properties a and b. The arguments count the texts with both, with a, with b, and all.
 func kappaOf(both, a, b, total float64) float64 {
 	return 2 * (both*total - a*b) / (a*(total-b) + b*(total-a))
 }
@@ -433,7 +434,7 @@ func (c *counter) chooseLabel(t *text.Terms, p *text.Postings, group []int32, ca
 		c.inGroup[i] = true
 	}
 	total, inside := float64(len(c.marked)), float64(len(group))
-	both, with, kappa := 0.0, 0.0, 0.0 // numbers of texts with a word of the label, in the group and in total; their κ
+	both, with, kappa := 0.0, 0.0, 0.0 // texts with a word of the label: in the group, in total; their κ
 	for d.label < n {
 		best, bestValue := -1, 0.0
 		for i, w := range candidates {
@@ -466,7 +467,7 @@ func (c *counter) chooseLabel(t *text.Terms, p *text.Postings, group []int32, ca
 	return d
 }
 
-// countNew returns the number of the given texts without a word of the label: in the group, and in total.
+// countNew counts the given texts that contain no word of the label, in the group and in total.
 func (c *counter) countNew(texts []int32) (inGroup, all float64) {
 	for _, i := range texts {
 		if !c.labelled[i] {
@@ -493,8 +494,8 @@ func keepPhrases(t *text.Terms, candidates []candidate) []candidate {
 	})
 }
 
-// phraseOf returns the index of the first candidate that is a phrase with the word of candidate i. Without such a phrase,
-// it returns i.
+// phraseOf returns the index of the first candidate that is a phrase and contains the word of candidate i. If there is
+// no such phrase, it returns i.
 func phraseOf(t *text.Terms, candidates []candidate, i int) int {
 	word := t.Words[candidates[i].id]
 	for j, c := range candidates {
@@ -505,8 +506,8 @@ func phraseOf(t *text.Terms, candidates []candidate, i int) int {
 	return i
 }
 
-// sharesWord reports whether a word of a phrase shares a prefix with a word of the others. In a script without spaces, it
-// is also true if the phrase contains one of the others, or one of them contains the phrase.
+// sharesWord reports whether a word of the phrase shares a prefix with a word of any element of others. In a script
+// without spaces, it also returns true if the phrase contains an element of others, or an element contains the phrase.
 func sharesWord(phrase string, others []string) bool {
 	for _, other := range others {
 		if text.IsUnspaced(phrase) && (strings.Contains(phrase, other) || strings.Contains(other, phrase)) {
@@ -521,7 +522,7 @@ func sharesWord(phrase string, others []string) bool {
 	return false
 }
 
-// addCohesion adds each candidate's NPMI with a word to the candidate's cohesion.
+// addCohesion adds the NPMI of each candidate and the given word to the candidate's cohesion.
 func (c *counter) addCohesion(p *text.Postings, candidates []candidate, word uint32) {
 	texts := p.With(word)
 	for _, i := range texts {

@@ -53,7 +53,7 @@ type Index struct {
 	postings   func() *text.Postings
 	sample     func() *sample // an index of up to maxSample rows
 	lines      func() *text.Lines
-	meanCosine func() float64                    // mean over all pairs of up to maxSample rows
+	meanCosine func() float64                    // mean cosine of all pairs of up to maxSample rows
 	poleWords  func() (words, labels [][]string) // by Pole.index, if rows are texts
 
 	stop map[string]bool // see WithStopWords
@@ -153,9 +153,9 @@ func (x *Index) block(b int) (lo, hi int) {
 	return b * blockRows, min((b+1)*blockRows, x.Codes.Rows)
 }
 
-// scatter copies the nonzeros of a block into the columns, and computes the norms and scales of its
-// rows. It works on tiles of rows and columns, because writes to all columns at once would touch more
-// memory pages than the TLB holds.
+// scatter copies the nonzeros of a block into the columns, and computes the norms and scales of the block's rows. It
+// works on tiles of rows and columns, because writes to all columns at once would touch more memory pages than the TLB
+// holds.
 func (x *Index) scatter(b int) {
 	const tileRows, tileCols = 2048, 256
 	next := make([]int64, x.Codes.Cols)

@@ -31,7 +31,6 @@ type Label struct {
 	Proposed bool // the name is from a program, and no person has edited it
 }
 
-// labelFields is the JSON of a label.
 type labelFields struct {
 	Dimension *int   `json:"dimension,omitempty"`
 	Topic     *int   `json:"topic,omitempty"`
@@ -40,7 +39,7 @@ type labelFields struct {
 	Proposed  bool   `json:"proposed,omitempty"`
 }
 
-// MarshalJSON returns an object with dimension or topic, name and, unless they are empty, note and proposed.
+// MarshalJSON returns an object with the fields dimension or topic, name, and (unless empty) note and proposed.
 func (l Label) MarshalJSON() ([]byte, error) {
 	f := labelFields{&l.ID, nil, l.Name, l.Note, l.Proposed}
 	if l.Topic {
@@ -87,8 +86,8 @@ const (
 // maxThemes replaces the number of themes when labels are read, because a file may label topics that the model lacks.
 const maxThemes = 1 << 30
 
-// Check returns an error if a model with K dimensions and M themes lacks the dimension or topic. The name must be one
-// line of at most 100 bytes, and the note one line of at most 2,000 bytes.
+// Check returns an error if a model with K dimensions and M themes lacks the label's dimension or topic. The name must
+// be one line of at most 100 bytes, and the note one line of at most 2,000 bytes.
 func (l Label) Check(dimensions, themes int) error {
 	end := dimensions
 	if l.Topic {
@@ -123,8 +122,8 @@ func (ls *Labels) set(l Label, dimensions int) error {
 	return nil
 }
 
-// find returns the index of the label of l's dimension or topic. Without such a label, it returns the index at which to
-// insert l.
+// find returns the index of the label of l's dimension or topic. If there is no such label, it returns the index at
+// which l must be inserted.
 func (ls Labels) find(l Label) (i int, found bool) {
 	return slices.BinarySearchFunc(ls, l, func(a, b Label) int {
 		return cmp.Or(cmp.Compare(a.kind(), b.kind()), cmp.Compare(a.ID, b.ID))
@@ -235,7 +234,7 @@ func ParseStopWords(text string) ([]string, error) {
 	return words, nil
 }
 
-// ChangeStopWords replaces the stop words of a model. The words must not contain line breaks. If there are none, it
+// ChangeStopWords replaces the stop words of a model. The words must not contain line breaks. Without words, it
 // removes the file. It uses a lock and the function check as [ChangeLabels] does. See [ReadStopWords] for the file.
 func ChangeStopWords(ctx context.Context, labels string, words []string, check func() error) error {
 	unlock, err := atomicfile.Lock(ctx, filepath.Dir(labels))

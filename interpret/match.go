@@ -19,9 +19,9 @@ type Match struct {
 }
 
 // MatchAtoms matches the atoms of two dictionaries, K×L row-major, one to one, so that the sum of cosines is largest.
-// The cosines measure stability across seeds. It returns the match of each atom of the dictionary a. Atoms of zeros have
-// the cosine 0. If ctx is cancelled, it returns ctx's error. It returns an error if the cosines of all pairs don't fit into
-// memory.
+// The cosines measure stability across seeds. MatchAtoms returns the match of each atom of the dictionary a. Atoms of
+// zeros have the cosine 0. If ctx is cancelled, it returns ctx's error. It returns an error if the cosines of all pairs
+// don't fit into memory.
 //
 // It uses the Hungarian method by shortest augmenting paths (Jonker and Volgenant, A Shortest Augmenting
 // Path Algorithm for Dense and Sparse Linear Assignment Problems, 1987).

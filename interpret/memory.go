@@ -5,12 +5,12 @@ import (
 	"overcomplete/vectors"
 )
 
-// Memory estimates, in bytes, the memory of an index of codes with its labels, and the additional memory of its first
-// search for the words of texts. Both are upper limits for usual texts, from peaks per row, nonzero and byte of text.
+// Memory estimates two numbers of bytes: the memory of an index of codes with its labels, and the memory that its first
+// search for words of texts adds. Both are upper limits for usual texts.
 func Memory(codes *vectors.Sparse) (index, search uint64) {
 	const (
 		perRow, perNonzero, perBlock  = 80, 6, 8
-		perText, perByte, perLabelled = 220, 2.5, 5 // phrases for labels require more per byte
+		perText, perByte, perLabelled = 220, 2.5, 5 // perLabelled exceeds perByte because of the phrases for labels
 	)
 	rows, bytes := uint64(codes.Rows), 0
 	blocks := (codes.Rows + blockRows - 1) / blockRows

@@ -23,7 +23,7 @@ type Entry struct {
 	Value float32
 }
 
-// Poles returns the poles of dimension k that have nonzeros, the one with the largest absolute value first.
+// Poles returns the poles of dimension k that have nonzeros, first the pole with the largest absolute value.
 func (x *Index) Poles(k int) []Pole {
 	largest, smallest := float32(0), float32(0)
 	for _, v := range x.Values(k) {
@@ -75,8 +75,8 @@ func (x *Index) rank(p Pole, n int, score func(row int, value float32) float64) 
 }
 
 // valueWeight is λ of LDAvis's relevance (Sievert and Shirley 2014, §3.1). A weight of 1 ranks rows by value, a weight
-// of 0 by the value's share of its row. LDAvis recommends 0.6 for counts. For codes, 0.6 prefers words with only small
-// values, such as "usually" and "addi", to words with large values, such as "rate" and "mutex".
+// of 0 by the value's share of Σ|a| of the row. LDAvis recommends 0.6 for counts. For codes, 0.6 prefers words with
+// only small values, such as "usually" and "addi", to words with large values, such as "rate" and "mutex".
 const valueWeight = 0.8
 
 // relevanceScale returns the factor that turns a value into exp(relevance), given Σ|a| of its row.
@@ -99,14 +99,14 @@ func (x *Index) Strongest(n int) []int {
 	return dimensions
 }
 
-// topTexts is the smallest number of texts that the words of a pole describe, if the pole has as many.
+// topTexts is the smallest number of texts that the words of a pole describe, if the pole has that many texts.
 const topTexts = 20
 
-// Words returns up to n words for a pole. If rows are words, they are the words with the largest values. If rows
-// are texts, they are the label and up to 17 other words, in decreasing order of the score of
-// [Index.GroupLabels]. They describe the texts with at least half of the largest value, and at least the twenty
-// strongest texts. Words counts them in a sample of up to 20,000 texts. If these texts have no words, the beginning of
-// the strongest text describes the pole.
+// Words returns up to n words for a pole. If rows are words, Words returns the words with the largest values. If rows
+// are texts, it returns the label and up to 17 other words, in decreasing order of the score of [Index.GroupLabels].
+// These words describe the texts whose value is at least half of the largest value, but at least the twenty strongest
+// texts. They are counted in a sample of up to 20,000 texts. If these texts have no words, the beginning of the
+// strongest text describes the pole.
 func (x *Index) Words(p Pole, n int) []string {
 	words := []string{}
 	if x.Codes.Texts == nil {
@@ -158,8 +158,8 @@ func (x *Index) describePoles() (words, labels [][]string) {
 	return words, Distinct(labels)
 }
 
-// Label returns up to three words that name a pole, the most distinctive ones. No two words share a prefix of
-// five letters. If rows are texts, labels are [Distinct].
+// Label returns up to three distinctive words that name a pole. No two words share a prefix of five letters. If rows
+// are texts, labels are [Distinct].
 func (x *Index) Label(p Pole) []string {
 	const candidates = 12
 	if x.Codes.Texts != nil {
@@ -176,8 +176,8 @@ func (x *Index) Label(p Pole) []string {
 	return words
 }
 
-// sharesPrefix reports whether a word and one of the others begin with the same five letters, in any case. A
-// word of three or four letters shares a prefix with each word that begins with it.
+// sharesPrefix reports whether the word and an element of others begin with the same five letters, ignoring case. A
+// word of three or four letters shares a prefix with every word that begins with all its letters.
 func sharesPrefix(word string, others []string) bool {
 	x, m := lowerPrefix(word)
 	return slices.ContainsFunc(others, func(other string) bool {
@@ -221,8 +221,8 @@ func (x *Index) Coherence(p Pole) float64 {
 }
 
 // meanCosineOf returns the mean cosine of the codes of all pairs of n rows. The argument without is a dimension to
-// leave out, or −1. For codes u of norm 1 the mean is (‖Σu‖² − n)/(n² − n). A code of zeros has the cosine 0 with
-// others. The argument sums, of length K, is scratch space.
+// leave out, or −1. For codes u of norm 1 the mean is (‖Σu‖² − n)/(n² − n). A code of zeros has the cosine 0 with every
+// other code. The argument sums, of length K, is scratch space.
 func (x *Index) meanCosineOf(rows []int32, without int, sums []float64) float64 {
 	n := float64(len(rows))
 	if n < 2 {
@@ -242,7 +242,7 @@ func (x *Index) meanCosineOf(rows []int32, without int, sums []float64) float64 
 			if int(k) != without && squares > 0 {
 				u := float64(code.Value[j]) / math.Sqrt(squares)
 				sums[k] += u
-				pairs -= u * u // in total, the cosine of the row with itself
+				pairs -= u * u // summed over k, this subtracts the cosine of the row with itself
 			}
 		}
 	}

@@ -14,11 +14,11 @@ import (
 
 // Kinds of queries.
 const (
-	QueryDimension = "dimension"  // a number, also after "#" or "dimension", or a label
-	QueryWords     = "words"      // one word, or two to four words to compare: bank river
-	QuerySum       = "arithmetic" // king - man + woman
-	QueryText      = "text"       // in quotes, or five words or more
-	QuerySearch    = "search"     // words of texts
+	QueryDimension = "dimension"  // the number of a dimension, also after "#" or "dimension", or the label of a dimension
+	QueryWords     = "words"      // one word, or two to four words to compare, such as bank river
+	QuerySum       = "arithmetic" // a sum of words, such as king - man + woman
+	QueryText      = "text"       // a text in quotes, or of five words or more
+	QuerySearch    = "search"     // words to search for in texts
 )
 
 // maxCompared is the largest number of words that a query compares. More words are a text.
@@ -27,13 +27,13 @@ const maxCompared = 4
 // A Query is a parsed query.
 type Query struct {
 	Kind      string
-	Dimension int      // QueryDimension: its number
+	Dimension int      // for QueryDimension: number of the dimension
 	Terms     []Term   // distinct words
 	Without   []int    // dimensions that a sum excludes: bank - #13
-	Unknown   []string // QueryText: words that the vocabulary lacks; QuerySearch: words that no text contains
-	Rows      []int    // QuerySearch: the best texts, see [Index.Search]
-	Total     int      // QuerySearch: number of texts with all words
-	Matched   []string // QuerySearch: words that texts contain, except common ones
+	Unknown   []string // for QueryText: words that the vocabulary lacks; for QuerySearch: words that no text contains
+	Rows      []int    // for QuerySearch: the best texts, see [Index.Search]
+	Total     int      // for QuerySearch: number of texts with all words
+	Matched   []string // for QuerySearch: words that texts contain, except common words
 }
 
 // A Term is a word of a query.
@@ -46,7 +46,7 @@ type Term struct {
 type UnknownIDError struct {
 	ID      string
 	Closest []string // words with a similar spelling
-	Texts   int      // number of texts that match; if positive, Closest holds their first ids
+	Texts   int      // number of texts that match; if positive, Closest holds the ids of the first
 }
 
 func (e *UnknownIDError) Error() string {
@@ -63,8 +63,8 @@ func (e *UnknownIDError) Error() string {
 // maxSuggestions is the largest number of words that an UnknownIDError suggests.
 const maxSuggestions = 10
 
-// Find returns the row of a word as [Index.Row] does. If there is none, and only one text contains all words of the
-// argument, Find returns the row of that text. The error is an [*UnknownIDError].
+// Find returns the row of a word as [Index.Row] does. If there is no such row, and only one text contains all words of
+// the argument, Find returns the row of that text. The error is an [*UnknownIDError].
 func (x *Index) Find(word string) (row int, err error) {
 	if row, ok := x.Row(word); ok {
 		return row, nil
@@ -88,10 +88,10 @@ func (x *Index) Find(word string) (row int, err error) {
 
 // Parse parses a query: a word, several words, their sum and difference, a text, or a dimension.
 //
-// Parse looks up words as [Index.Row] does, first with and then without the punctuation around them. A word
-// of the vocabulary may contain spaces or a minus. Subtracting "#" and the number of a dimension excludes the
-// dimension. If rows are texts, words are their ids, and any other query is a search ([Index.Search]). For an
-// unknown word the error is an [*UnknownIDError].
+// Parse looks up words as [Index.Row] does, first with and then without the punctuation around them. A word of the
+// vocabulary may contain spaces or a minus. A term such as "- #13" excludes dimension 13 from the sum. If rows are
+// texts, words are their ids, and any other query is a search ([Index.Search]). For an unknown word the error is an
+// [*UnknownIDError].
 func (x *Index) Parse(query string, labels Labels) (Query, error) {
 	query = strings.TrimSpace(query)
 	if query == "" {
@@ -145,7 +145,7 @@ func (x *Index) parseDimension(name string, labels Labels) (k int, ok bool) {
 	return 0, false
 }
 
-// parseExcluded returns the number of a dimension after "#", unless the token is a word.
+// parseExcluded returns the dimension of a token such as #13, unless the token is a word of the vocabulary.
 func (x *Index) parseExcluded(token string) (k int, ok bool) {
 	number, marked := strings.CutPrefix(token, "#")
 	n, err := strconv.ParseUint(number, 10, 31)
@@ -202,7 +202,7 @@ func (x *Index) lookup(token string) (row int, ok bool) {
 	return x.Row(strings.TrimFunc(token, func(r rune) bool { return unicode.IsPunct(r) && !strings.ContainsRune(operators, r) }))
 }
 
-// add increases the weight of a row's term, and appends a missing term.
+// add adds weight to the term of a row. If q lacks the term, it appends the term.
 func (q *Query) add(row int, weight float64) {
 	i := slices.IndexFunc(q.Terms, func(t Term) bool { return t.Row == row })
 	if i < 0 {
@@ -277,7 +277,7 @@ func (x *Index) parseText(tokens []string) (Query, error) {
 // maxFound is the largest number of texts that a search query lists.
 const maxFound = 50
 
-// parseSearch returns the search for a text's words. If no text contains any of them, the error suggests
+// parseSearch returns the search for the words of a text. If no text contains any of these words, the error suggests
 // words or ids of a similar spelling.
 func (x *Index) parseSearch(words string) (Query, error) {
 	q := x.Search(words, maxFound)

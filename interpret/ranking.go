@@ -2,7 +2,7 @@ package interpret
 
 import "overcomplete/internal/ranking"
 
-// A knownRanking ranks rows by score. Known rows with at least half of the largest score precede the others; see
+// A knownRanking ranks rows by score. Known rows with at least half of the largest score precede all other rows; see
 // [Index.Known].
 type knownRanking struct {
 	known      int
@@ -31,7 +31,7 @@ func (r *knownRanking) merge(other *knownRanking) {
 	}
 }
 
-// sorted returns the known rows with at least half of the largest score, and then the others.
+// sorted returns the known rows with at least half of the largest score, and then all other rows.
 func (r *knownRanking) sorted() []ranking.Item {
 	all := r.all.Items()
 	precedes := func(i ranking.Item) bool { return i.Index < r.known && 2*i.Score >= all[0].Score }

@@ -24,7 +24,7 @@ type queryWord struct {
 	ids    []uint32 // id of the word, or ids of the words that begin with it
 	texts  []int32  // rows
 	idf    float64
-	prefix bool // no text contains the word; ids are of longer words
+	prefix bool // no text contains the word, so ids holds the longer words that begin with it
 	common bool // too frequent to be required
 }
 
@@ -32,10 +32,10 @@ type queryWord struct {
 // n Rows, the Total number of texts with all words, and the Matched and Unknown words. The rows of the index
 // must be texts.
 //
-// Texts with all words come first, then the others, both in decreasing order of BM25. A text's score is up to twice as
-// large if words that are adjacent in the query are adjacent in the text. A word that more than a quarter of the texts
-// contain is optional, unless the query has only such words. A word that no text contains matches the words that begin
-// with it.
+// Texts with all words come first, then texts with some words. Both groups are in decreasing order of BM25. A text's
+// score is up to twice as large if words that are adjacent in the query are adjacent in the text. A word that more than
+// a quarter of the texts contain is optional, unless the query has only such words. A word that no text contains
+// matches the words that begin with it.
 func (x *Index) Search(query string, n int) Query {
 	const maxWords, maxCandidates, maxScanned = 32, 1000, 2 << 20
 	q := Query{Kind: QuerySearch}
@@ -66,7 +66,7 @@ func (x *Index) Search(query string, n int) Query {
 			}
 		}
 	}
-	const all = 1e6 // added to the scores of texts with all words; exceeds any BM25
+	const all = 1e6 // bonus for texts with all words; larger than any BM25 score
 	found := ranking.Ranking{N: max(n, maxCandidates)}
 	for i, s := range scores {
 		if int(matched[i]) == required {
@@ -108,7 +108,7 @@ func (x *Index) Search(query string, n int) Query {
 	return q
 }
 
-// queryWords returns the words of a query that texts contain. It adds the others to q.Unknown.
+// queryWords returns the words of a query that texts contain. It adds all other words of the query to q.Unknown.
 func (x *Index) queryWords(query string, q *Query) []queryWord {
 	t, p := x.terms(), x.postings()
 	var words []queryWord

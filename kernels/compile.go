@@ -13,29 +13,29 @@ import (
 // executable is a program compiled to kernel launches, for batches of any size.
 type executable struct {
 	*program.Program
-	numbers    int // count of the numbers: the program's, scales, and sums over runs
+	numbers    int // count of numbers, including the scales and the sums over runs
 	steps      []*step
 	halves     []halfMatrix
-	share      int            // first of the places of decode's further partial products (split-K); 0 if there are none
+	share      int            // first place of the additional partial products of decode (split-K), or 0
 	sums       map[string]int // index of each number that is summed over runs: loss, error, shortened, nonzeros, l1
-	rowNumbers int            // count of row numbers, which each row stores for totals and factors
+	rowNumbers int            // count of the numbers that each row stores for totals and factors
 	finish     *finish        // nil if the program doesn't update the codes
 }
 
-// halfMatrix is a float16 copy of a factor.
+// halfMatrix is a float16 copy of a float32 matrix.
 type halfMatrix struct {
 	vector int // index of the float32 matrix
-	place  int // index of the copy in instructions
-	number int // index of its scale
+	place  int // place of the copy: its index in instructions
+	number int // index of the copy's scale
 }
 
-// finish stores the row-number indices of the kernel finish_codes, which scales and counts updated codes.
+// finish holds the indices of row numbers for the kernel finish_codes. The kernel scales and counts updated codes.
 type finish struct {
 	factors      int // −1 if codes aren't scaled
 	nonzeros, l1 int
 }
 
-// step is a product, then instructions of the row machine for each row, then instructions after all rows.
+// step is a product, followed by instructions of the row machine: body for each row, then totals after all rows.
 type step struct {
 	program.Step
 	rows    program.Axis
@@ -72,8 +72,8 @@ func compile(p *program.Program, precision Precision) *executable {
 
 func isCorrelate(s program.Step) bool { _, ok := s.(*program.Correlate); return ok }
 
-// addCodeUpdate adds the steps of [program.Code] with the squared loss. The kernel update_codes runs them all. It
-// keeps residuals and decoded codes on chip, so the program has no vectors after D. Its first row number is the loss.
+// addCodeUpdate adds the steps of [program.Code] with the squared loss. The kernel update_codes runs all of them. The
+// kernel keeps residuals and decoded codes on chip, so the program has no vectors after D. Row number 0 is the loss.
 func (x *executable) addCodeUpdate(s *program.Correlate, damping *program.Decode) {
 	short := *x.Program
 	short.Vectors = short.Vectors[:s.Atoms+1]
@@ -104,8 +104,8 @@ func (x *executable) addHalfFactor(vector int) {
 	}
 }
 
-// places returns the number of places: one for each vector and each float16 copy, and one for the scratch vector
-// of translate.
+// places returns the number of places: one for each vector and each float16 copy, and one for translate's
+// scratch vector.
 func (x *executable) places() int { return len(x.Vectors) + 1 + len(x.halves) }
 
 func (x *executable) halvesOf(vector int) *halfMatrix {
@@ -120,7 +120,7 @@ func (x *executable) halvesOf(vector int) *halfMatrix {
 func (x *executable) add(s program.Step) {
 	switch s := s.(type) {
 	case *program.Update:
-		if x.halvesOf(s.P) != nil { // the kernel update_fp16 includes the elementwise work of Each
+		if x.halvesOf(s.P) != nil { // the kernel update_fp16 does the elementwise work of Body.Each
 			x.addBody(s, &program.Body{Rows: program.Atoms, Then: s.Accumulate.Then})
 		} else {
 			x.add(s.Accumulate)
@@ -186,7 +186,7 @@ func (x *executable) addBody(s program.Step, b *program.Body) {
 }
 
 // fuse merges an elementwise product and its row sum into opRowDot if no following instruction reads the
-// product. It reports whether it did.
+// product. It reports whether it merged them.
 func (s *step) fuse(in program.Instruction, following []program.Instruction) bool {
 	if in.Op != program.RowSum || len(s.body) == 0 || !slices.Contains(s.scratch, in.A) {
 		return false
@@ -230,7 +230,7 @@ func (x *executable) translate(in program.Instruction, s *step) (list []instruct
 	emit := func(o op, dst, a, b int) { list = append(list, instruction{o, int32(dst), int32(a), int32(b)}) }
 	switch in.Op {
 	case program.AddScaled:
-		switch c := x.Numbers[in.C]; { // 0 if a step computes it
+		switch c := x.Numbers[in.C]; { // c is 0 if a step computes the number
 		case c == 1 && x.SameInBatches(in.C):
 			emit(opAddVV, in.Dst, in.A, in.B)
 		case c == -1 && x.SameInBatches(in.C):
@@ -244,7 +244,7 @@ func (x *executable) translate(in program.Instruction, s *step) (list []instruct
 		s.reserveScratch(scratch)
 		emit(opSqrt, scratch, in.B, 0)
 		emit(opDivVV, in.Dst, in.A, scratch)
-	case program.ScaleCodes: // left to finish_codes, which reads all nonzeros of a row
+	case program.ScaleCodes: // the kernel finish_codes scales, because it reads all nonzeros of a row
 		x.finish.factors = x.rowNumbers
 		x.rowNumbers++
 		emit(opStore, x.finish.factors, in.A, 0)

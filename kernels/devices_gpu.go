@@ -88,7 +88,7 @@ func identify(index int) (GPU, error) {
 	total, err := device.TotalMem()
 	check("cuDeviceTotalMem", err)
 	d.Total = uint64(total)
-	if uuid, err := driver.UUID(device); err == nil { // some drivers lack it
+	if uuid, err := driver.UUID(device); err == nil { // some drivers lack the function
 		kind := "GPU"
 		if strings.Contains(d.Name, " MIG ") {
 			kind = "MIG"

@@ -19,7 +19,7 @@
 //
 // # Kernels
 //
-// A step of the paper's training is a small program (package program). Each step of the program launches a
+// Each pass of the paper's training runs a small program (package program). A step of the program launches a
 // matrix product, then elementwise work on rows, then work on sums over rows:
 //
 //	decode, accumulate   products, stored in scratch matrices
@@ -33,7 +33,7 @@
 //
 // compile.go translates programs to launches. A pass queues all its launches before the host waits. The
 // launches of a dictionary pass are the same in every epoch with the same batch size. They become a CUDA graph
-// if there are at most some thousands. Encoders and learners run without programs, and have kernels of their
+// if there are at most 1,024 batches. Encoders and learners run without programs, and have kernels of their
 // own (search_*.cu, polish.cu, learner.cu), on blocks of some thousands of rows.
 //
 // Read product.cuh first: it explains the tiled matrix product that most kernels share. abi.cuh declares the
@@ -41,10 +41,10 @@
 //
 // # Reproducibility
 //
-// Products have TF32 factors, pairs of TF32 factors, or float16 factors, and float32 sums; scales.go explains the
-// scales of float16. Sums over rows are float64. No sum uses atomic operations, and no order of addition depends
+// Products have float32 sums. Their factors are TF32, pairs of TF32, or float16; scales.go explains the scales of
+// float16. Sums over rows are float64. No sum uses atomic operations, and no order of addition depends
 // on the device or on free memory. A training therefore gives the same bits in every run on GPUs of one
-// generation. The search for codes multiplies 8-bit integers, and their polish runs without tensor cores. So all
+// generation. The search for codes multiplies 8-bit integers, and the polish of codes uses no tensor cores. So all
 // GPUs compute the same codes for a dictionary, and a row has the same code whatever other rows are encoded with it.
 //
 // # Tests

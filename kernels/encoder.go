@@ -32,7 +32,7 @@ type encoder struct {
 	rounded roundedAtoms
 	search  searchState
 	codes   pointer[float32]   // batch×K for a learner, otherwise 0
-	work    pointer[float32]   // batch×nonzeros, rounded up: z of the polish
+	work    pointer[float32]   // batch×nonzeros, rounded up: extrapolated codes of the polish
 	polish  pointer[iteration] // the iterations of the polish
 	used    pointer[int32]     // K for a learner, otherwise 0
 
@@ -43,13 +43,13 @@ type encoder struct {
 
 // encoderSlot holds a batch of rows and their results, so that copies of one batch overlap the kernels of another.
 type encoderSlot struct {
-	staging  []float32        // batch×L, page-locked: rows minus the mean
-	y        pointer[float32] // batch×L: copy of staging
-	losses   pointer[float64] // batch
-	nonzeros pointer[float64] // batch; followed by Σ|a| of each row
+	staging  []float32        // batch×L, in page-locked host memory: rows minus the mean
+	y        pointer[float32] // batch×L: copy of staging on the device
+	losses   pointer[float64] // batch: one loss per row
+	nonzeros pointer[float64] // batch: one count per row; then Σ|a| of each row
 	index    pointer[int32]   // batch×nonzeros
 	value    pointer[float32]
-	onHost   struct { // copies of these results, page-locked
+	onHost   struct { // copies of the results in page-locked host memory
 		losses, nonzeros []float64
 		index            []int32
 		value            []float32
@@ -60,7 +60,7 @@ type encoderSlot struct {
 	rows   int
 }
 
-// Encoder implements [encode.Device]. For exact codes, o.Gap > 0, it returns an error that wraps [ErrUnsupported].
+// Encoder implements [encode.Device]. If o asks for exact codes (Gap > 0), the error wraps [ErrUnsupported].
 func (d Device) Encoder(dictionary *model.Dictionary, o encode.Options) (encode.Encoder, error) {
 	e, err := newEncoder(d, dictionary, o, encode.Block)
 	if err != nil {
@@ -69,7 +69,7 @@ func (d Device) Encoder(dictionary *model.Dictionary, o encode.Options) (encode.
 	return e, nil
 }
 
-// newEncoder returns an encoder of at most batch rows at a time. Tests choose small batches.
+// newEncoder returns an encoder that encodes at most batch rows at a time. Tests choose small batches.
 func newEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch int) (*encoder, error) {
 	e, err := openEncoder(d, dictionary, o, batch)
 	if err != nil {
@@ -137,7 +137,7 @@ func (w widths) searchBytes(k searchKernel) int64 {
 // slack bounds the bytes that the driver adds when it rounds up allocations, and the bytes of small arrays.
 const slack = 4 << 20
 
-// slotsOf returns the number of slots of an encoder, or of a learner's encoder.
+// slotsOf returns the number of an encoder's slots. If learns is set, the encoder belongs to a learner.
 func slotsOf(learns bool) int {
 	if learns {
 		return 1

@@ -26,7 +26,7 @@ type session struct {
 	maxShared       int                  // limit of dynamic shared memory per block, in bytes
 	multiprocessors int
 
-	compute, load, store cu.Stream // kernels; copies to the device; copies to the host
+	compute, load, store cu.Stream // for kernels, for copies to the device, and for copies to the host
 }
 
 // contextPool holds at most one idle session, which its users pass on to each other.
@@ -63,13 +63,13 @@ func (p *contextPool) keep(s *session) bool {
 	return true
 }
 
-// gpu is a session in use by a trainer, a learner or an encoder. Its methods must be called between enter and
-// leave. The first call that fails sets err. Later calls do nothing, so that one check after many calls is enough.
+// gpu is a session in use by a trainer, a learner or an encoder. Call enter before the other methods, and leave after
+// them. The first call that fails sets err. Later calls do nothing, so that one check after many calls is enough.
 type gpu struct {
 	*session
 	pool      *contextPool // nil if the session isn't shared
 	cache     launchCache
-	maxMemory int64 // limit of device memory in bytes; 0 for none
+	maxMemory int64 // limit of device memory in bytes; 0 means no limit
 	pinned    []unsafe.Pointer
 	pinner    runtime.Pinner         // pins Go's memory for pending copies
 	sizes     map[cu.DevicePtr]int64 // bytes of each allocation on the device
@@ -112,7 +112,7 @@ func (d Device) newGPU(s *session) *gpu {
 	return &gpu{session: s, pool: d.pool, sizes: make(map[cu.DevicePtr]int64), maxMemory: d.Memory}
 }
 
-// opened returns g, or destroys the context and returns the error of opening it.
+// opened returns g if opening succeeded. Otherwise it destroys the context and returns the error.
 func (g *gpu) opened() (*gpu, error) {
 	if g.err == nil {
 		return g, nil
@@ -385,7 +385,7 @@ func (g *gpu) unpadded(p pointer[float32], rows, width, pitch int) ([]float32, e
 	return out, g.err
 }
 
-// latent follows the name of a waiting call in an error, because such a call also reports failures of earlier work.
+// latent follows the name of a waiting call in error messages, because the call also reports failures of earlier work.
 const latent = " (a kernel or copy before it failed)"
 
 // synchronize waits for the work of a stream, and reports its failures.
@@ -411,7 +411,7 @@ func (g *gpu) event() (e cu.Event) {
 	return e
 }
 
-// record queues an event in a stream; wait makes a stream wait for it.
+// record queues an event in a stream. The method wait makes a stream wait for the event.
 func (g *gpu) record(e cu.Event, s cu.Stream) {
 	if g.err == nil {
 		g.check("cuEventRecord", e.Record(s))
@@ -446,7 +446,7 @@ func (g *gpu) queue(l launch, s cu.Stream) {
 	}
 }
 
-// launchCache is the state of repeat.
+// launchCache is the state of the method repeat.
 type launchCache struct {
 	key   int
 	times int           // calls with this key
@@ -460,8 +460,8 @@ func (r *launchCache) forget() {
 	*r = launchCache{}
 }
 
-// repeat runs the launches that f queues: it calls f, or launches a CUDA graph, which shortens the gaps between
-// kernels. For equal keys, f must queue the same launches. It must queue no copies of Go's memory. The first call
+// repeat runs the launches that f queues. It calls f, or launches a CUDA graph, which shortens the gaps between
+// kernels. For equal keys, f must queue the same launches. f must queue no copies of Go's memory. The first call
 // of repeat with a key calls f; the second captures the graph. If the capture fails, because of too little memory
 // or a profiler, every call of repeat calls f.
 func (g *gpu) repeat(key int, f func()) {

@@ -51,7 +51,7 @@ func (k decode) launch(p Precision) launch {
 	return launch{"decode_" + string(p), unsafe.Pointer(&k), decodeTile.grid(k.shape.rows, k.shape.dimPitch)}
 }
 
-// launch lets k.shares blocks share a tile; 0 means one block.
+// launch makes k.shares blocks share each tile. If k.shares is 0, one block computes a tile.
 func (k decodeHalf) launch() launch {
 	k.shares = max(1, k.shares)
 	g := halfDecodeTile.grid(k.shape.rows, k.shape.dimPitch)
@@ -125,11 +125,11 @@ func (k remember) launch() launch {
 	return launch{"remember", unsafe.Pointer(&k), g}
 }
 
-// cooperative is the kernel whose blocks wait for each other, so that all must run at once.
+// cooperative is the name of the kernel whose blocks wait for each other. All its blocks must run at once.
 const cooperative = "jacobi"
 
-// launch starts at most one block per multiprocessor. The number of teams in a block is a power of two, so that chunks of
-// rows divide a block of atoms.
+// launch starts at most one thread block per multiprocessor. Its number of teams is a power of two, so that a block of
+// atoms is a whole number of chunks (the rows that a thread block processes at a time).
 func (k jacobi) launch(multiprocessors int) launch {
 	k.rowThreads = int32(min(jacobiThreads/2, roundUp(int(k.shape.dimPitch)/4, warp)))
 	teams := 1 << (bits.Len(uint(jacobiThreads/k.rowThreads)) - 1)

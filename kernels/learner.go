@@ -30,7 +30,7 @@ type learner struct {
 	rows    []float32 // X, V×L
 	norm    float64   // norm of updated atoms
 
-	gram, products stateMatrix // G, K×K, and B, K×L, of [backend.Learner]
+	gram, products stateMatrix // G (K×K) and B (K×L) of [backend.Learner]
 	direction      stateMatrix // 1×L: the leading eigenvector of DᵀD, approximately
 
 	anchors pointer[float32] // W, K×L
@@ -41,11 +41,11 @@ type learner struct {
 	resident   pointer[float32]     // V×L: all rows minus the mean; 0 if they don't fit
 	order      pointer[int32]       // V: indices of the rows of the queued mini-batches
 	sumProgram pointer[instruction] // adds the losses, nonzeros and Σ|a| of a batch's codes a to numbers
-	squares    body                 // launch for AtomSquares, which writes to decoded
-	numbers    pointer[float64]     // numberCount numbers for the previous mini-batch, then for each queued one
+	squares    body                 // launch for AtomSquares; the launch writes to decoded
+	numbers    pointer[float64]     // numberCount numbers for the previous mini-batch, then for each queued mini-batch
 }
 
-// Learner implements [backend.Device]. For exact codes, o.Gap > 0, it returns an error that wraps [ErrUnsupported].
+// Learner implements [backend.Device]. If o asks for exact codes (Gap > 0), the error wraps [ErrUnsupported].
 func (d Device) Learner(x []float32, dictionary *model.Dictionary, norm float64, o encode.Options) (backend.Learner, error) {
 	l, err := newLearner(d, x, dictionary, norm, o, encode.Block)
 	if err != nil {
@@ -83,7 +83,7 @@ func (l *learner) Close() error { return l.gpu.Close() }
 const maxQueued = 64
 
 // A mini-batch has numberCount numbers in device memory: sumCount sums over its rows (loss, nonzeros, Σ|a|), a scratch
-// number, the largest eigenvalue of DᵀD before the step, and the count of the kernel jacobi.
+// number, the largest eigenvalue of DᵀD before the step, and the count of jacobi's updated chunks.
 const (
 	sumCount         = 3
 	eigenvalueNumber = sumCount + 1
@@ -219,7 +219,7 @@ func (l *learner) queue(ctx context.Context, batches []backend.Minibatch, anchor
 	return g.err
 }
 
-// finish waits for n queued steps, adds their sums, and returns the loss of the last one.
+// finish waits for n queued steps, adds their sums, and returns the loss of the last step.
 func (l *learner) finish(n int, sums *backend.Sums) (loss float64, err error) {
 	g := l.gpu
 	numbers, used := make([]float64, n*numberCount), make([]int32, l.widths.atoms)
@@ -243,7 +243,7 @@ func (l *learner) finish(n int, sums *backend.Sums) (loss float64, err error) {
 	return loss, nil
 }
 
-// refresh queues the computation of FISTA's step size for the current atoms, as [backend.Spectrum] does. Power
+// refresh queues the computation of FISTA's step size for the current atoms, like [backend.Spectrum]. Power
 // iteration starts from the last direction. TF32 factors change ‖D‖₂² by far less than [backend.StepMargin].
 func (l *learner) refresh(eigenvalue pointer[float64]) {
 	g, w, e := l.gpu, l.widths, l.encoder

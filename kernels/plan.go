@@ -30,14 +30,14 @@ func newSizes(p backend.Problem, precision Precision, codeBatch int) sizes {
 		s.storePitch, s.fused = s.codePitch/2, true
 	}
 	if s.codeBatch == 0 {
-		// A step has a few tiles per multiprocessor. Each step rounds totals, so codeBatch depends only on K.
+		// This gives a few tiles per multiprocessor. Each step rounds totals, so codeBatch must depend only on K.
 		const elements, maxRows, tile = 48 << 20, 16384, 128
 		s.codeBatch = max(tile, min(maxRows, elements/s.codePitch/tile*tile))
 	}
 	return s
 }
 
-// length returns the maximum number of rows of a step's matrices on an axis.
+// length returns the maximum number of rows of a step's matrix on axis a.
 func (s sizes) length(a program.Axis) int {
 	switch {
 	case a == program.Atoms:
@@ -69,7 +69,7 @@ func (s sizes) fixedBytes(programs ...*executable) int64 {
 	bytes := slack + 4*int64(s.dimPitch)*int64(s.length(program.Rows)+2*s.atoms) // products
 	rowNumbers := 0
 	for _, x := range programs {
-		for _, v := range x.Vectors[program.SquaresProduct+1:] { // includes D and H
+		for _, v := range x.Vectors[program.SquaresProduct+1:] { // all vectors after the products, including D and H
 			if v.Rows != program.One {
 				bytes += 4 * int64(s.length(v.Rows)) * int64(s.dimPitch)
 			}

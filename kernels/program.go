@@ -185,7 +185,7 @@ func (b *trainer) multiply(p *deviceProgram, s program.Step, at rowState, rows, 
 		g.queue(decode{
 			product: vector(program.DecodeProduct), codes: at.codes, atoms: vector(s.Atoms), shape: shape,
 		}.launch(b.precision), g.compute)
-	case *program.Accumulate: // computes the squares too, at little cost
+	case *program.Accumulate: // the kernel also computes the squares, at little cost
 		g.queue(accumulate{
 			product: vector(program.AccumulateProduct), squares: vector(program.SquaresProduct), codes: at.codes,
 			residuals: vector(s.Residuals), shape: shape,

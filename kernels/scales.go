@@ -11,7 +11,7 @@ import (
 )
 
 // scales are the factors by which float16 matrices are scaled: powers of two that keep elements within ±65504.
-// Elements down to 2⁻²⁴ of their bound keep all 11 bits. The scale of float32 matrices is 1.
+// Elements of at least 2⁻²⁴ times their bound keep all 11 bits. The scale of float32 matrices is 1.
 type scales struct{ codes, residuals, dictionary, steps float64 }
 
 // newScales returns the scales of a training. They follow from bounds on the elements of each matrix. After t
@@ -25,7 +25,7 @@ type scales struct{ codes, residuals, dictionary, steps float64 }
 //
 // Two kinds of residuals have no such bound, but stay far below the limit: residuals after a dictionary update,
 // and residuals of the random initial codes if ‖x‖ is above 0.001. The scales suffice for a million epochs.
-// Larger factors are clamped.
+// Larger elements are clamped.
 func newScales(p backend.Problem, precision Precision) scales {
 	if precision != fp16 {
 		return scales{codes: 1}

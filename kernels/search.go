@@ -2,7 +2,7 @@ package kernels
 
 import "overcomplete/internal/backend"
 
-// allocator returns device memory of n bytes. If zeroed is set, they are zero.
+// allocator returns device memory of n bytes. If zeroed is set, the bytes are zero.
 type allocator func(n int, zeroed bool) pointer[byte]
 
 // allocated returns memory for n elements.
@@ -10,10 +10,10 @@ func allocated[T any](a allocator, n int, zeroed bool) pointer[T] {
 	return pointer[T](a(int(bytesOf[T](n)), zeroed))
 }
 
-// searchKernel is a kernel of the search. Its file has the same name.
+// searchKernel is a kernel of the search. Its file has the kernel's name.
 type searchKernel struct {
 	name          string
-	length, warps int // maximum length of rows, and warps of a block; 0 for search_any
+	length, warps int // maximum length of rows, and warps per block; both 0 for search_any
 }
 
 // searchKernels are the kernels for rows of limited length, the shortest first.
@@ -32,7 +32,7 @@ func searchFor(dim, maxShared int) searchKernel {
 // bytePitch returns the pitch of rows of D8. It puts eight adjacent rows into different banks of shared memory.
 func (k searchKernel) bytePitch() int { return k.length + 16 }
 
-// shared returns the bytes of shared memory of a block: R8, two tiles of D8, Z8, and numbers of each row.
+// shared returns the bytes of shared memory per block. They hold R8, two tiles of D8, Z8, and a few numbers per row.
 func (k searchKernel) shared() int {
 	return (searchRows+2*searchAtoms)*k.bytePitch() + searchRows*(searchAtoms+16) + 4*searchRows*(k.warps+2*4+3)
 }
@@ -73,7 +73,7 @@ func (w widths) roundedBytes(k searchKernel) (bytes, across int) {
 	return w.byteRows(w.atoms) * w.bytePitch(w.dim), w.byteRows(w.dim) * w.bytePitch(w.atoms)
 }
 
-// round returns the launches that round atoms, for a step size.
+// round returns the launches of round_atoms and scale_atoms for the given atoms and step size.
 func (r *roundedAtoms) round(w widths, atoms pointer[float32], step pointer[float64]) [2]launch {
 	round := roundAtoms{
 		bytes: r.bytes, across: r.across, tops: r.tops, norms: r.norms, atoms: atoms, shape: w.shape(0), pitch: int32(w.bytePitch(w.dim)),
@@ -88,7 +88,7 @@ func (r *roundedAtoms) round(w widths, atoms pointer[float32], step pointer[floa
 	return [2]launch{round.launch(), scale.launch()}
 }
 
-// searchState is the memory of the search for a number of rows, and its schedule.
+// searchState holds the schedule of the search, and its memory for a number of rows.
 type searchState struct {
 	codes             pointer[float32] // codes and z
 	codeBytes         pointer[int8]    // only for search_any

@@ -54,10 +54,10 @@ func (b *trainer) Restore(dictionary []float32, codes *vectors.CSR) error {
 type stateMatrix struct {
 	device             pointer[float32]
 	rows, width, pitch int     // the pitch in units of 4 bytes
-	scale              float64 // scale of float16 elements; the constant floats if elements are float32
+	scale              float64 // scale of float16 elements; 0 (floats) for float32 elements
 }
 
-// floats is the scale of a stateMatrix of float32.
+// floats is the value of stateMatrix.scale if the elements are float32.
 const floats = 0
 
 func (b *trainer) matrix(m checkpoint.Matrix) stateMatrix {
@@ -71,7 +71,7 @@ func (b *trainer) matrix(m checkpoint.Matrix) stateMatrix {
 	}
 }
 
-// pack converts rows without padding to their representation in device memory.
+// pack converts unpadded rows to the format of device memory, and stores the result in the slice memory.
 func (m stateMatrix) pack(memory, rows []float32) {
 	if m.scale == floats {
 		copyRows(memory, m.pitch, rows, m.width)
@@ -99,7 +99,7 @@ func (g *gpu) saveState(m stateMatrix, limit int, f func(rows []float32) error) 
 	})
 }
 
-// loadState calls f with memory for the same parts as saveState. It copies the rows that f stores there to the
+// loadState calls f for the same parts as saveState. It copies the rows that f stores in its argument to the
 // device.
 func (g *gpu) loadState(m stateMatrix, limit int, f func(rows []float32) error) error {
 	return m.each(limit, func(rows, memory []float32, first int) error {
@@ -113,8 +113,8 @@ func (g *gpu) loadState(m stateMatrix, limit int, f func(rows []float32) error) 
 	})
 }
 
-// each calls f for consecutive parts of at most limit rows. It passes memory for the part without padding, memory
-// for the part with padding, and the index of the part's first row.
+// each calls f for consecutive parts of at most limit rows. The arguments of f are a buffer without padding,
+// a buffer with padding, and the index of the part's first row.
 func (m stateMatrix) each(limit int, f func(rows, memory []float32, first int) error) error {
 	limit = min(limit, m.rows)
 	room, padded := make([]float32, limit*m.width), make([]float32, limit*m.pitch)

@@ -33,9 +33,9 @@ type trainer struct {
 	// dictionaryHalves is a float16 copy of D, for fp16 only. The codes in state are then float16 too, two per float32.
 	dictionaryHalves pointer[half]
 	products         [program.SquaresProduct + 1]pointer[float32]
-	rowNumbers       pointer[float64] // for each index of a row number: rowPitch values, one per row
+	rowNumbers       pointer[float64] // rowPitch values (one per row) for each index of a row number
 	used             pointer[int32]   // K: 1 for atoms with a nonzero
-	atomSquares      body             // launch for [trainer.AtomSquares], which writes to rowNumbers
+	atomSquares      body             // launch for [trainer.AtomSquares]; the launch writes to rowNumbers
 
 	state    rowState // state of all rows
 	nonzeros int64    // number of nonzeros, after the first code pass
@@ -191,7 +191,7 @@ func (b *trainer) dictionaryPass(ctx context.Context, batch int, sums *backend.S
 	p := b.dictionaryStep
 	b.resetSums(p)
 	err := b.pass(ctx, func() {
-		b.setConstants(p, batch) // a copy, which the graph must not contain
+		b.setConstants(p, batch) // copies to the device first, because the graph must not contain copies
 		fullBatches := b.rows / batch * batch
 		steps := func() {
 			for lo := 0; lo < fullBatches; lo += batch {
@@ -290,7 +290,7 @@ type packedCodes struct {
 	value    pointer[float32]
 }
 
-// appendCodes packs the codes of the given number of rows and appends them to all. It waits for the copies.
+// appendCodes packs the codes of the given number of rows and appends them to the matrix all. It waits for the copies.
 func (b *trainer) appendCodes(all *vectors.CSR, p *packedCodes, codes pointer[byte], rows int) {
 	g, shape := b.gpu, b.shape(rows)
 	nonzeros := make([]float64, rows)
@@ -325,7 +325,7 @@ func (b *trainer) appendCodes(all *vectors.CSR, p *packedCodes, codes pointer[by
 	g.synchronize(g.compute)
 }
 
-// markUsed sets used[k] for each atom k that finishCodes or polish found in use.
+// markUsed sets used[k] if found[k] ≠ 0. The kernels finish_codes and polish store found.
 func markUsed(used []bool, found []int32) {
 	for k, u := range found {
 		used[k] = used[k] || u != 0

@@ -1,6 +1,6 @@
 package kernels
 
-// widths are the lengths of rows in elements: K of codes and L of vectors. The pitches include padding.
+// widths are the lengths of rows in elements: codes have K, vectors have L. The pitches include padding.
 type widths struct {
 	atoms, dim          int
 	codePitch, dimPitch int

@@ -25,7 +25,7 @@ func (d *Dictionary) Len() int { return len(d.Atoms) / d.Dim }
 // Atom returns the atom of dimension k, which aliases d.Atoms.
 func (d *Dictionary) Atom(k int) []float32 { return d.Atoms[k*d.Dim : (k+1)*d.Dim : (k+1)*d.Dim] }
 
-// Validate returns an error unless d has at least one atom of length Dim, and no mean or one of length Dim.
+// Validate returns an error unless d has at least one atom of length Dim, and either no mean or a mean of length Dim.
 func (d *Dictionary) Validate() error {
 	if d.Dim < 1 || len(d.Atoms) == 0 || len(d.Atoms)%d.Dim != 0 || d.Mean != nil && len(d.Mean) != d.Dim {
 		return fmt.Errorf("wrong size of the dictionary (got %d numbers, atoms of length %d and a mean of length %d)", len(d.Atoms), d.Dim, len(d.Mean))
@@ -37,13 +37,13 @@ func (d *Dictionary) Validate() error {
 // by Center.
 //
 //go:noinline
-func (d *Dictionary) Center(dst, x []float32) { // inlined, the loop keeps j in memory and takes three times as long
+func (d *Dictionary) Center(dst, x []float32) { // if Center were inlined, the loop would keep j in memory and take three times as long
 	if d.Mean == nil {
 		copy(dst, x)
 		return
 	}
 	for len(x) > 0 {
-		y, row := dst[:len(d.Mean)], x[:len(d.Mean)] // without bounds checks, in half the time
+		y, row := dst[:len(d.Mean)], x[:len(d.Mean)] // the equal lengths avoid bounds checks, which halves the time
 		for j, m := range d.Mean {
 			y[j] = row[j] - m
 		}

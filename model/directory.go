@@ -264,8 +264,8 @@ func (m *Model) write(dir string) error {
 	})
 }
 
-// writeDictionary writes the files of m except words and codes, which the functions others write. The disk flushes all
-// files at once. The error is the first one in the order of files.
+// writeDictionary writes the files of m except words and codes. The functions in the slice others write these. All
+// functions run concurrently, so that the disk flushes all files at once. It returns the first error in their order.
 func (m *Model) writeDictionary(dir string, others ...func() error) error {
 	info := m.Info
 	info.Format = FormatVersion

@@ -181,7 +181,7 @@ type Input struct {
 	Rows   int    `json:"rows"`   // V
 	Dim    int    `json:"dim"`    // L
 
-	WordsSHA256 string `json:"words_sha256,omitempty"` // SHA-256 of the word list; "" without
+	WordsSHA256 string `json:"words_sha256,omitempty"` // SHA-256 of the word list; "" without a word list
 
 	Texts bool `json:"texts,omitempty"` // rows are texts
 
@@ -193,7 +193,7 @@ type Input struct {
 
 // NewInput describes the files of vectors. The caller sets Rows, Texts and Dim.
 func NewInput(s *vectors.Source) Input {
-	const maxFiles = 100 // 10,000 would be 3 MB of model.json
+	const maxFiles = 100 // 10,000 files would be 3 MB of model.json
 	in := Input{Name: s.Name, SHA256: s.SHA256, WordsSHA256: s.WordsSHA256, FileCount: len(s.Files)}
 	if len(s.Files) <= maxFiles {
 		in.Files = s.Files
@@ -221,7 +221,7 @@ func (in *Input) Kind() vectors.Kind {
 type Encoding struct {
 	Input   Input    `json:"input"`
 	Columns []string `json:"columns,omitempty"` // names of the other columns of texts
-	Device  string   `json:"device"`            // as [Training.Device]; "cuda" for codes that GPUs encoded, which all compute the same bits
+	Device  string   `json:"device"`            // as [Training.Device]; "cuda" for codes from any GPU, because all GPUs compute the same bits
 	Lambda  float64  `json:"lambda"`            // λ, weight of ‖a‖₁
 
 	// The next five fields are 0 for the codes of a training by the recipe "paper".
@@ -229,8 +229,8 @@ type Encoding struct {
 	FirstLambda float64 `json:"first_lambda,omitempty"` // λ of the first step; 0 for exact codes
 	Steps       int     `json:"steps,omitempty"`        // number of FISTA steps; 0 for exact codes
 	Nonzeros    int     `json:"nonzeros,omitempty"`     // maximum of nonzeros per row; 0 for exact codes
-	Search      int     `json:"search,omitempty"`       // [encode.SearchVersion]; 0 for exact codes or before version 2
-	Gap         float64 `json:"gap,omitempty"`          // requested bound of the relative duality gap of exact codes; 0 for others
+	Search      int     `json:"search,omitempty"`       // [encode.SearchVersion]; 0 for exact codes and for codes from before version 2
+	Gap         float64 `json:"gap,omitempty"`          // requested bound of the relative duality gap of exact codes; 0 for other codes
 
 	Variance    float64 `json:"variance,omitempty"`  // mean ‖x_i − μ‖²; 0 for the codes of a training by "paper"
 	Error       float64 `json:"error"`               // mean ‖x_i − μ − a_i D‖²
@@ -253,7 +253,7 @@ func (e *Encoding) Explained() (share float64, known bool) {
 }
 
 // PaperEncoding describes the codes that a training by the recipe "paper" computed, with the metrics of its last epoch, or
-// zeros without epochs.
+// with zeros if there are no epochs.
 func (t *Training) PaperEncoding() *Encoding {
 	var last Epoch
 	if n := len(t.Epochs); n > 0 {

@@ -66,8 +66,8 @@ type Best struct {
 	Anchor    float64 `json:"anchor,omitempty"`     // weight that keeps atoms near their anchors (docs/guides/train.md); 0 for none
 	TrainRows int     `json:"train_rows,omitempty"` // number of training rows for D and μ; 0 for the default; see Order
 	Order     Order   `json:"order,omitempty"`      // whether the training rows are the first or a random sample; "" for the default
-	Topics    int     `json:"topics,omitempty"`     // number of topics; 0 for the default, which is none for words; [NoTopics] for none (the flag's 0)
-	Like      string  `json:"like,omitempty"`       // SHA-256 of an earlier model's atoms (float32, little-endian), which initialise and anchor these; "" if none
+	Topics    int     `json:"topics,omitempty"`     // number of topics; 0 for the default, no topics for words; [NoTopics] for no topics, as the flag's 0
+	Like      string  `json:"like,omitempty"`       // SHA-256 of an earlier model's atoms (float32, little-endian), which initialise and anchor the atoms of this training; "" if none
 }
 
 // NoTopics as the number of topics disables topics and themes.
@@ -78,8 +78,8 @@ type Order string
 
 // The orders.
 const (
-	Frequency Order = "frequency" // rows are words, frequent ones first; the training rows are the first
-	None      Order = "none"      // no meaning; the training rows are a random sample, the same for every Seed
+	Frequency Order = "frequency" // rows are words, frequent words first; the training rows are the first rows
+	None      Order = "none"      // the order has no meaning; the training rows are a random sample, the same for every Seed
 )
 
 // Paper is the recipe of the paper, with its objective and its trainer, which learns dictionary and codes
@@ -177,7 +177,7 @@ func oneOf[T ~string](name string, value, a, b T) error {
 
 func countFrom(name string, value, least, most int) error {
 	if value < least || value > most {
-		return invalid(name, "is %d, want 1 to %d", value, most) // 0 may be allowed, but only for a default
+		return invalid(name, "is %d, want 1 to %d", value, most) // 0 may be valid, but only to select a default
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ type rowFiles struct {
 	info  Info
 	rows  *rowReader
 	codes *csr.Reader
-	bytes uint64 // memory of all rows
+	bytes uint64 // memory for all rows
 	files []*input.File
 }
 

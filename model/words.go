@@ -44,7 +44,7 @@ func (e *Encoding) checkRows(ids []string, texts *vectors.Texts) error {
 	return texts.Validate(e.Input.Rows)
 }
 
-// The keys of texts.jsonl, beside the columns.
+// The keys of the id and the text in texts.jsonl. The other keys are the names of the columns.
 const (
 	idKey   = "id"
 	textKey = "text"
@@ -183,9 +183,9 @@ func (r *rowReader) newTexts() *vectors.Texts {
 	return t
 }
 
-// writeRows writes rows as lines of rowsFile. The argument n is the number of lines before them.
+// writeRows writes rows as lines of rowsFile. The argument n is the number of lines already written.
 func writeRows(w io.Writer, ids []string, texts *vectors.Texts, n int) error {
-	var columns []vectors.Column // of texts; nil for words
+	var columns []vectors.Column // columns of texts; nil for words
 	var keys [][]byte
 	if texts != nil {
 		columns = append([]vectors.Column{{Name: idKey, Values: ids}, {Name: textKey, Values: texts.Text}}, texts.Columns...)

@@ -12,7 +12,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// A Writer saves a model with the dictionary of another and with codes that need not fit in memory. During
+// A Writer saves a model with the dictionary of another model, and with codes that need not fit in memory. During
 // [Writer.Commit], the values of the codes are on disk twice, which takes half of the codes' size in addition.
 type Writer struct {
 	model     Model // dictionary and Info, without codes
@@ -84,9 +84,9 @@ func (w *Writer) create() error {
 	return nil
 }
 
-// Commit writes the model, whose codes e describes. Commit sets the number, the kind and the columns of rows, and
-// returns the Info of model.json. If only the renaming fails, the complete model is kept under a temporary name,
-// which the error states. After any other failure nothing is left.
+// Commit writes the model. The argument e describes its codes. Commit sets the number, the kind and the columns of
+// rows, and returns the Info of model.json. If only the renaming fails, the complete model is kept under a temporary
+// name, which the error states. After any other failure nothing is left.
 func (w *Writer) Commit(ctx context.Context, e Encoding) (Info, error) {
 	e.Input.Rows, e.Input.Texts, e.Input.Dim, e.Columns = w.known.Input.Rows, w.known.Input.Texts, w.model.Dictionary.Dim, w.known.Columns
 	w.model.Info.Encoding = &e
@@ -123,7 +123,7 @@ func (w *Writer) Abort(err error) error {
 	if w.ended {
 		return err
 	}
-	w.file.Close() // closing no file is an error without effect
+	w.file.Close() // closing a nil file returns an error and has no effect
 	w.codesFile.Close()
 	if w.codes != nil {
 		w.codes.Close()

@@ -29,7 +29,7 @@ const (
 	// words are mostly names and misspellings, which would shift the mean and the atoms.
 	rowsPerAtom = 20
 
-	// minSampleRows is the least default number of training rows for rows in no order of frequency. At K = 1,000 it
+	// minSampleRows is the least default number of training rows if rows are in no order of frequency. At K = 1,000 it
 	// gives 100 rows per atom. More rows help little: from 78 to 117 per atom, the error of held-out rows falls by 1 %.
 	minSampleRows = 100_000
 
@@ -39,28 +39,28 @@ const (
 
 	// minTextRows is the least default number of training rows for texts. maxTextWeights limits the default dictionary
 	// for texts: its size, K·L, is at most 3,072 × 768. With these limits, training on 100,000 texts of L = 384, or on
-	// 20,000 of L = 1,536, takes a minute on two cores, including the encoding of all texts. Search by codes and
-	// classifiers are about as good as after training on all rows (docs/results/measurements.md).
+	// 20,000 of L = 1,536, takes a minute on two cores, including the encoding of all texts. Search by codes, and
+	// classifiers of codes, are about as good as after training on all rows (docs/results/measurements.md).
 	minTextRows, maxTextWeights = 16_000, 3072 * 768
 
 	// The default number of dictionary updates per epoch is one per updateRows training rows, within these
 	// limits. Fewer, larger updates cost less and make dimensions more stable across seeds.
 	updateRows, minUpdates, maxUpdates = 8192, 16, 64
 
-	// The sums G and B remember all visited rows, within these limits per atom. With more rows, codes of outdated atoms
-	// slow down learning. With fewer rows, the sums determine the atoms poorly.
+	// The sums G and B remember as many rows as were visited, within these limits per atom. With more rows, codes of
+	// outdated atoms slow down learning. With fewer rows, the sums determine the atoms poorly.
 	minMemoryPerAtom, maxMemoryPerAtom = 2, 20
 
 	// minTextNonzeros is the least default number of nonzeros per text.
 	minTextNonzeros = 8
 
-	// orderSample is the number of first rows from which defaultOrder infers the order of all.
+	// orderSample is the number of first rows from which defaultOrder infers the order of all rows.
 	orderSample = 10_000
 
 	// minBatch is the least number of rows per mini-batch.
 	minBatch = 256
 
-	// minErrorReduction is the relative fall of the error below which training stops.
+	// minErrorReduction is the relative decrease of the error below which training stops.
 	minErrorReduction = 0.02
 )
 
@@ -132,7 +132,7 @@ func defaultOrder(x *vectors.Dense) model.Order {
 		}
 	}
 	sorted := len(ids) > 1 && slices.IsSorted(ids)
-	if len(ids) >= minCorrelated { // fewer may correlate by chance
+	if len(ids) >= minCorrelated { // fewer ids may correlate by chance
 		sorted = math.Abs(rankCorrelation(ids)) > 0.5
 	}
 	if 2*textsOrIDs > len(ids) || sorted {
@@ -200,7 +200,7 @@ func (h bestTraining) learn(ctx context.Context, x *vectors.Dense, device Device
 		themes     *model.Themes
 		err        error
 	}
-	ctx, stop := context.WithCancelCause(ctx) // if learning or topics fail, the other stops
+	ctx, stop := context.WithCancelCause(ctx) // if learning fails, topics stop, and vice versa
 	defer stop(nil)
 	hasTopics := h.Topics != model.NoTopics && (h.Topics != 0 || x.Texts != nil)
 	if hasTopics { // topics need only the mean, so they are learned beside the dictionary
@@ -290,7 +290,7 @@ type onlineLearner struct {
 // The weight of the anchor penalty ‖D − W‖² is the MAP weight, noise variance / prior variance, under y = aD + noise
 // and d_k ~ N(w_k, ρ²/Anchor). Variances are sums over coordinates. The noise variance is the mean loss per row of the
 // previous mini-batch. The first mini-batch of an epoch uses the mean loss of the previous epoch. The first mini-batch
-// of the training uses ρ². Atoms that many rows use follow the data. Others stay near their anchors, for any seed.
+// of the training uses ρ². Atoms that many rows use follow the data. Other atoms stay near their anchors, for any seed.
 func (o *onlineLearner) epoch(ctx context.Context, epoch, batch int) (sums backend.Sums, err error) {
 	start := time.Now()
 	order := make([]int32, o.rows)

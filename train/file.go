@@ -17,7 +17,7 @@ import (
 // FileOptions are the options of [File]. The zero value is useful.
 type FileOptions struct {
 	Read    vectors.ReadOptions
-	Replace bool // replace a model at the directory
+	Replace bool // replace an existing model in the directory
 
 	Checkpoint time.Duration // minimum time between checkpoints, as in [Checkpoint]; 0 to write none
 	Resume     bool          // resume from the checkpoint in the directory, if there is one
@@ -27,11 +27,11 @@ type FileOptions struct {
 	Like     *model.Dictionary // dictionary of an earlier model, as in [Options]
 	Labels   []byte            // labels.json of the model; nil for none
 
-	// Ready, if not nil, is called before training. Its argument source describes the vectors, and t has the Input and
-	// the complete Recipe of the training.
+	// Ready, if not nil, is called before training. The argument source describes the file of the vectors. The argument
+	// t has its Input and complete Recipe set.
 	Ready func(source *vectors.Source, t model.Training)
 
-	// Encoded, if not nil, is called after the second reading has encoded n more rows.
+	// Encoded, if not nil, is called each time n more rows were encoded while the files are read a second time.
 	Encoded func(n int)
 
 	// These callbacks report progress, as in [Options], and may be nil.
@@ -125,14 +125,14 @@ func (o *FileOptions) readSample(ctx context.Context, paths []string, h model.Be
 		if h.Order == "" && first.Texts == nil && first.Len() < orderSample {
 			return 0, nil
 		}
-		// The number of rows is unknown, so assume no limit. If the input has fewer rows than are then kept, all are
-		// kept, and the defaults are derived again from their number.
+		// The number of rows isn't known yet, so assume that it is unlimited. If the input turns out to have fewer rows
+		// than Keep selects, all rows are kept, and the defaults are derived again from their number.
 		endless := bestTraining(h)
 		endless.Common = o.withFactor(h.Common, first.Dim)
 		endless = endless.fillDefaults(first, math.MaxInt32)
 		h.Order = endless.Order // inferred from more rows than are kept
 		switch {
-		case endless.TrainRows == math.MaxInt32: // all
+		case endless.TrainRows == math.MaxInt32: // keep all rows
 			return 0, nil
 		case h.Order == model.None:
 			return 0, vectors.NewSample(endless.TrainRows, sampleSeed)

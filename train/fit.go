@@ -37,7 +37,7 @@ type fit struct {
 	model *model.Model // Info.Training.Epochs lists complete epochs; Codes is nil if the trainer stores none
 	batch int          // number of rows of the next dictionary update
 
-	caller context.Context // the caller's context; with checkpoints, epochs run without its cancellation: see epochContext
+	caller context.Context // the caller's context; see epochContext
 	saved  time.Time       // time of the last checkpoint, or of the start
 }
 

@@ -31,8 +31,8 @@ var coherenceLimits = []float64{0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6,
 func meanSquare(x []float32, d *model.Dictionary) (float64, error) {
 	rows := float64(len(x) / d.Dim)
 	square := d.Squares(x) / rows
-	const rounding = 1e-12                                      // float32 has a relative rounding error of at most 1e-7
-	if !(square > rounding*(square+float32s.Squares(d.Mean))) { // the parentheses contain the mean of ‖x‖²
+	const rounding = 1e-12                                      // exceeds the square of float32's relative error, 1e-7
+	if !(square > rounding*(square+float32s.Squares(d.Mean))) { // the sum in parentheses is the mean of ‖x‖²
 		return 0, initialiserError{ErrIdenticalRows}
 	}
 	return square, nil
@@ -50,8 +50,8 @@ type initialiser struct {
 	chosen     []float32 // rows of norm 1, in order
 }
 
-// choose returns K initial atoms, K×L, and their norm. If o.Like is set, the atoms are its atoms, otherwise rows minus
-// the mean. All are scaled to the same norm, the root mean square of ‖x_i − μ‖.
+// choose returns K initial atoms, K×L, and their norm. The atoms are the atoms of o.Like if it is set, otherwise rows
+// minus the mean. All are scaled to the same norm, the root mean square of ‖x_i − μ‖.
 func (s *initialiser) choose(ctx context.Context, o Options) (atoms []float32, norm float64, err error) {
 	square, err := meanSquare(s.x, s.mean)
 	if err != nil {
@@ -132,7 +132,7 @@ func addHash(hash uint64, v float32) uint64 {
 }
 
 // rowAtoms returns K initial atoms of the given norm, K×L. It takes rows in the given order, subtracts the mean, and
-// skips those above the coherence limit. The choice isn't random and depends little on single rows. The first fromRows
+// skips rows above the coherence limit. The choice isn't random and depends little on single rows. The first fromRows
 // atoms are rows. If too few rows differ in direction, the other atoms are random.
 func (s *initialiser) rowAtoms(ctx context.Context, norm float64, order []int) (atoms []float32, fromRows int, err error) {
 	dim := s.mean.Dim

@@ -12,9 +12,9 @@ import (
 
 const (
 	maxThemeRows    = 6000 // maximum number of rows that themes are learned from
-	themeNeighbours = 10   // nearest neighbours that smooth a row
+	themeNeighbours = 10   // number of nearest neighbours with which a row is averaged
 	themeSmoothings = 10   // iterations of smoothing
-	topicShare      = 0.9  // the default topics explain this share of the variance that maxTopics topics explain
+	topicShare      = 0.9  // least variance that the default topics explain, relative to maxTopics topics
 	minTopics       = 6    // least default number of topics
 	maxTopics       = 12   // largest default number of topics
 	maxThemes       = 512  // largest default number of themes
@@ -124,9 +124,9 @@ func meanDirections(rows []float32, dim int, clusterOf []int32, clusters int) []
 	return atoms
 }
 
-// defaultTopics returns the least number of topics, from minTopics to maxTopics, that explains the share topicShare of
-// the variance that maxTopics topics explain. Splits into more topics don't count, because their number grows with the
-// number of rows.
+// defaultTopics returns the default number of topics: the least number, from minTopics to maxTopics, whose topics
+// explain at least topicShare of the variance that maxTopics topics explain. Splits beyond maxTopics don't count,
+// because their number grows with the number of rows.
 func defaultTopics(tree []cluster.Merge) int {
 	total := 0.0
 	for _, m := range tree[max(0, len(tree)+1-maxTopics):] {

@@ -69,9 +69,9 @@ type Device = backend.Device
 type Options struct {
 	Source *vectors.Source // file of the vectors, for model.json; nil for none
 
-	// Like, if not nil, is the dictionary of an earlier model, K×L, for new vectors of the same space.
-	// The recipe "best" initialises its atoms from this dictionary and regularises them towards it, so
-	// that dimensions keep their numbers and meanings.
+	// Like, if not nil, is the dictionary, K×L, of an earlier model. Its vectors must be of the same space as the new
+	// vectors. The recipe "best" initialises the atoms from this dictionary and regularises them towards it, so that
+	// dimensions keep their numbers and meanings.
 	Like *model.Dictionary
 
 	Checkpoint *Checkpoint // nil for none
@@ -80,7 +80,7 @@ type Options struct {
 	to    *modeldir.Target // target of checkpoints; nil for none
 	every time.Duration    // minimum time between checkpoints; 0 to write none
 
-	// These callbacks report progress, and may be nil.
+	// These callbacks report progress, and may be nil. Each is called
 	Begin    func(i model.Info)  // before the first epoch; i has the Device and, if resumed, the Epochs of the checkpoint
 	Progress func(n int)         // after a pass over n more rows, from any goroutine; an epoch of "paper" has two passes
 	Epoch    func(e model.Epoch) // after each epoch
@@ -116,7 +116,7 @@ func Fit(ctx context.Context, x *vectors.Dense, r model.Recipe, device Device, o
 // A LeftError reports that a training failed and left a checkpoint or a dictionary.
 type LeftError struct {
 	Err       error
-	Left      string // what is left, such as "model is a checkpoint after epoch 2"
+	Left      string // description of the output, such as "model is a checkpoint after epoch 2"
 	Resumable bool   // a checkpoint is left, and the training may succeed if it is resumed
 }
 
@@ -133,9 +133,9 @@ func (o *Options) left(m *model.Model, err error) error {
 	epoch := o.to.Left()
 	if m != nil && !zeros && !o.to.Committed() && epoch < len(m.Info.Training.Epochs) {
 		to, unchanged := o.to, ""
-		if epoch == 0 && to.Exists() { // keep an earlier model, which has codes, too
+		if epoch == 0 && to.Exists() { // keep the earlier model, because it also has codes
 			name := filepath.Clean(to.Name)
-			if strings.HasPrefix(filepath.Base(name), ".") { // "." or "..": with the suffix, the name is hidden in a model
+			if strings.HasPrefix(filepath.Base(name), ".") { // "." or "..", which the suffix would make a hidden name
 				name, _ = filepath.Abs(name)
 			}
 			to = modeldir.NewTarget(name+".dictionary", to.Replace)

@@ -13,15 +13,15 @@ import (
 
 // A collector joins the blocks of a stream.
 type collector struct {
-	keep   func(rows *Dense) (n int, sample *Sample) // as in [ReadOptions]
-	sample *Sample                                   // returned by keep, or nil
-	rows   Dense                                     // without vectors before join
-	blocks [][]float32                               // vectors, unless rows has room for all
-	full   bool                                      // keep has limited the rows
+	keep   func(rows *Dense) (n int, sample *Sample) // the function ReadOptions.Keep
+	sample *Sample                                   // the result of keep, or nil
+	rows   Dense                                     // has no vectors until join is called
+	blocks [][]float32                               // vectors by block, unless rows has room for all vectors
+	full   bool                                      // the function keep has limited the rows
 }
 
-// add adds a block. The argument announced is the number of rows of the block's file, or 0 if unknown. A lack of memory
-// to join all blocks is an error.
+// add adds a block. The argument announced is the number of rows of the block's file, or 0 if unknown. It returns
+// an error if there is too little memory to join all blocks.
 func (c *collector) add(block *Dense, announced int) error {
 	if c.full {
 		return nil
@@ -66,8 +66,8 @@ func (c *collector) add(block *Dense, announced int) error {
 			c.rows.IDs, c.rows.Texts, c.full = c.rows.IDs[:limit], c.rows.Texts.Slice(0, limit), true
 		}
 	}
-	// Because join needs the same memory again, check it at intervals, not only after the last block.
-	const interval, perRow = 1 << 26, 64 // in units of 4 bytes; perRow estimates the memory of an id
+	// The function join needs as much memory again. Check for it at intervals, not only after the last block.
+	const interval, perRow = 1 << 26, 64 // in units of 4 bytes: check every 256 MiB, and estimate 256 bytes per id
 	n, size := c.rows.Len(), block.Dim+perRow
 	if len(c.blocks) > 1 && n*size/interval > before*size/interval {
 		return c.checkMemory()
@@ -75,7 +75,7 @@ func (c *collector) add(block *Dense, announced int) error {
 	return nil
 }
 
-// checkRoom returns an error unless there is memory for the vectors, of dim numbers each.
+// checkRoom returns an error unless there is memory for the given number of rows, of dim numbers each.
 func checkRoom(rows, dim int) error {
 	if err := memory.Check(4 * uint64(rows) * uint64(dim)); err != nil {
 		return fmt.Errorf("%d rows of %d numbers: %w", rows, dim, err)

@@ -10,7 +10,7 @@ import (
 	"overcomplete/vectors/internal/tabular"
 )
 
-// csvFormat parses CSV (RFC 4180) with a header. Cells may be separated by tabs or semicolons. As in Python, a quote that
+// csvFormat parses CSV (RFC 4180) with a header. Tabs or semicolons may replace the commas. As in Python, a quote that
 // isn't at the beginning of a cell has no meaning.
 type csvFormat struct {
 	comma byte
@@ -31,8 +31,8 @@ func (f *csvFormat) name() string {
 
 // detectCSV returns the format of a CSV file that begins with head, and the end of its header. It returns nil for other
 // files. A header has as many cells as most of the next rows, or contains a usual name for vectors or texts. A first
-// line that ends with dim numbers is a row of text, unless its numbers count upwards: from 0 or 1 after a usual or an
-// empty name, or at least four of them.
+// line that ends with dim numbers is a row of text, unless names in it count upwards from 0 or 1. Fewer than
+// four such names must occur beside a usual name, or after an empty first name.
 func detectCSV(head []byte, dim int, whole bool) (f *csvFormat, start int, err error) {
 	for _, comma := range []byte(",\t;") {
 		if c, end := parseHeaderRow(head, comma, whole); c != nil && (f == nil || len(c.names) > len(f.names)) {
@@ -62,7 +62,7 @@ func detectCSV(head []byte, dim int, whole bool) (f *csvFormat, start int, err e
 	return nil, 0, errNoHeader
 }
 
-// parseHeaderRow returns the format with the names of the first row, or nil, and the end of this row.
+// parseHeaderRow returns a format whose names are the cells of the first row, or nil. end is the end of the row.
 func parseHeaderRow(head []byte, comma byte, whole bool) (f *csvFormat, end int) {
 	f = &csvFormat{comma: comma}
 	var buf []byte
@@ -113,8 +113,8 @@ func (f *csvFormat) fits(rows []byte, whole bool) bool {
 	return 2*same > all
 }
 
-// cell returns the content of the cell that begins at b[i], and its end: the offset of a separator or line break, or the end of
-// b. It unquotes cells with quotes in buf. If it returns the error errCell, the end is valid.
+// cell returns the content of the cell that begins at b[i], and its end: the offset of a separator or
+// line break, or len(b). It appends content with doubled quotes to *buf, undoubled. If err is errCell, end is valid.
 func (f *csvFormat) cell(b []byte, i int, buf *[]byte) (cell []byte, end int, err error) {
 	if i == len(b) || b[i] != '"' {
 		end = i
@@ -150,7 +150,7 @@ func (f *csvFormat) cell(b []byte, i int, buf *[]byte) (cell []byte, end int, er
 	return cell, end, err
 }
 
-// closingQuote returns the offset of the quote that closes the one at b[i], or -1, and whether quotes between them are doubled.
+// closingQuote returns the offset of the quote that closes the quote at b[i], or -1, and whether it met doubled quotes.
 func closingQuote(b []byte, i int) (close int, doubled bool) {
 	for i++; ; i += 2 {
 		n := bytes.IndexByte(b[i:], '"')
@@ -167,7 +167,7 @@ func closingQuote(b []byte, i int) (close int, doubled bool) {
 	}
 }
 
-// cut cuts b after its last row; see [splitter].
+// cut returns the end of the last complete row in b; see [splitter].
 func (f *csvFormat) cut(b []byte, last bool) (end, quote int) {
 	for i := 0; ; {
 		n := bytes.IndexByte(b[i:], '"')
@@ -243,7 +243,7 @@ func (f *csvFormat) columns(piece []byte) ([]tabular.Column, error) {
 	return columns, nil
 }
 
-// isNumeric reports whether a cell is a number. NaN counts, although no vector may contain it.
+// isNumeric reports whether a cell is a number. NaN is a number here, although no vector may contain it.
 func isNumeric(cell []byte) bool {
 	_, end, err := parseDecimal(cell, 0)
 	if err == errNotNumber {
@@ -259,8 +259,8 @@ type csvParser struct {
 	b     []byte
 	i     int    // offset of the next cell or, if ended is set, of the next row
 	ended bool   // the row has no more cells
-	line  int    // lines before offset i
-	buf   []byte // content of the row's cells that had quotes in them
+	line  int    // number of lines before offset i
+	buf   []byte // content of the row's cells that contain doubled quotes
 }
 
 // nextRow moves to the next row, if there is one.
@@ -353,14 +353,14 @@ func (f *csvFormat) parse(piece []byte, l *recordLayout) (out records) {
 		if problem == nil && p.line > line+1 {
 			problem = f.checkQuotes(cells, l, len(out.Numbers)-start)
 		}
-		row, _ := l.Row(value) // value returns no errors
+		row, _ := l.Row(value) // the function value returns no errors
 		out.add(row, line, start, problem)
 	}
 	return out
 }
 
 // checkQuotes returns an error if at least half of the lines in a quoted cell look like rows with vectors of dim
-// numbers. Such quotes are probably part of two texts, in a file that doesn't quote cells.
+// numbers. Such quotes probably belong to two texts, in a file that doesn't quote cells.
 func (f *csvFormat) checkQuotes(cells [][]byte, l *recordLayout, dim int) error {
 	for column, cell := range cells {
 		lines := bytes.Count(cell, newline)
@@ -385,7 +385,7 @@ func (f *csvFormat) checkQuotes(cells [][]byte, l *recordLayout, dim int) error 
 	return nil
 }
 
-// isRow reports whether a line has valid cells for the columns from first to last. These must include the columns of
+// isRow reports whether a line has valid cells for the columns from first to last. These must include a column of
 // the vectors; dim is the length of a vector.
 func (f *csvFormat) isRow(line []byte, l *recordLayout, first, last, dim int) bool {
 	if bytes.Count(line, []byte{f.comma}) != last-first {

@@ -27,8 +27,8 @@ const (
 	formatTensor = "safetensors"
 )
 
-// The first window bytes of a file determine its format. A pipe may deliver fewer bytes; its first pipeLines lines are
-// then enough.
+// The first 1 MiB of a file (window) determines its format. A pipe may deliver fewer bytes at first; then the first 100
+// lines (pipeLines) are enough.
 const (
 	window    = 1 << 20
 	pipeLines = 100
@@ -37,13 +37,13 @@ const (
 // A heading is the format of a file and the content of its header line.
 type heading struct {
 	format string
-	rows   int             // V as the header declares it, or -1
-	dim    int             // L, or 0 if the rows determine it later
-	lines  int             // lines before the first row
+	rows   int             // number of rows that the header declares, V, or -1
+	dim    int             // vector length, L, or 0 if the rows determine it later
+	lines  int             // number of lines before the first row
 	table  *tabular.Format // nil for other formats
 	record recordFormat    // CSV or JSON; nil for other formats
 
-	// open yields the chunks of a file with the heading.
+	// open returns an iterator over the chunks of a file that has this heading.
 	open func(r *reader, ctx context.Context, h heading, c *content) (iter.Seq2[chunk, error], error)
 }
 
@@ -67,11 +67,11 @@ func errFormat() error {
 
 const byteOrderMark = "\uFEFF"
 
-// detect detects the format of a file. It moves r to the first row of text and of
-// word2vec binary, and leaves it at the beginning of other formats. If listed is set, the
-// words are in a word list. If pipe is set, r may wait for its writer.
+// detect detects the format of a file. It moves r to the first row if the format is
+// text or word2vec binary, and otherwise leaves r at the beginning. If listed is set, a word
+// list names the rows. If pipe is set, r may wait for its writer.
 func detect(r *bufio.Reader, listed, pipe bool) (heading, error) {
-	const magic = 9 // bytes of the longest magic number, safetensors
+	const magic = 9 // length of the longest magic number (of safetensors) in bytes
 	head, err := r.Peek(magic)
 	if err != nil && err != io.EOF {
 		return heading{}, err
@@ -161,9 +161,9 @@ func firstLines(r *bufio.Reader, pipe bool) (head []byte, whole bool, err error)
 	return head, false, nil
 }
 
-// onlyNumbers reports whether each row consists of dim+1 numbers, and whether the first number of each row can be its
-// word: these numbers are whole and distinct. Unless rows are the whole file, it ignores the last line, which may be
-// incomplete.
+// onlyNumbers reports whether each row consists of dim+1 numbers. The result ids reports whether the first numbers can
+// be the words of their rows, because they are whole and distinct. Unless rows is the whole file, the last line is
+// ignored, because it may be incomplete.
 func onlyNumbers(rows []byte, dim int, whole bool) (numbers, ids bool) {
 	if !whole {
 		rows = rows[:bytes.LastIndexByte(rows, '\n')+1]
@@ -184,9 +184,9 @@ func onlyNumbers(rows []byte, dim int, whole bool) (numbers, ids bool) {
 	return true, ids
 }
 
-// parseHeader parses the first line of word2vec's formats, "V L". It returns
-// isHeader false for a line other than two whole numbers, and an error for numbers
-// out of range.
+// parseHeader parses the first line of word2vec's formats, "V L". It sets
+// isHeader if the line consists of two whole numbers, and returns an error if these
+// numbers are out of range.
 func parseHeader(line []byte) (h heading, isHeader bool, err error) {
 	fields := bytes.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' || r == '\r' })
 	if len(fields) != 2 || !isWhole(fields[0]) || !isWhole(fields[1]) {
@@ -237,14 +237,14 @@ func beginsWithText(rows []byte, dim int) bool {
 	return false
 }
 
-// inferDim returns L for rows of text without a header: the most frequent number of
-// trailing numbers of a row, or 0 if there are no rows. Unless rows are the whole file, it
+// inferDim returns L for rows of text without a header: the most frequent count of
+// numbers at the end of a row, or 0 if there are no rows. Unless rows are the whole file, it
 // ignores the last line, which may be incomplete. In a tie the larger L wins: the shorter
 // rows are then malformed. With the smaller L, the first numbers of the longer rows would
 // become part of their words.
 //
 // A row ends with at least L numbers. It ends with more only if its word has several
-// fields and the last one is a number, which is rare. The first field never counts, so
+// fields and the last field is a number, which is rare. The first field never counts, so
 // that the word "2008" isn't part of its vector.
 func inferDim(rows []byte, whole bool) int {
 	if !whole {

@@ -24,7 +24,7 @@ func sameFile(a, b os.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// findEarlier sets r.earlier if the earlier reading read the same files, and none has changed since.
+// findEarlier sets r.earlier if the earlier reading read the same files, and no file has changed since.
 func (r *reader) findEarlier(members []input.Member) {
 	if r.options.Earlier == nil {
 		return
@@ -49,7 +49,7 @@ func (r *reader) findEarlier(members []input.Member) {
 	}
 }
 
-// sum returns the SHA-256 of a file, and records the file in the source.
+// sum returns the SHA-256 of a file, and records the file in r.source.
 func (r *reader) sum(f *storedFile) (string, error) {
 	sum, err := f.sum()
 	if r.source.reading.files == nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // An IDError reports a word that a format can't represent: it is empty, or contains a separator of fields or lines.
-// Every format can represent the words that [Escape] returns, except empty ones.
+// Every format can represent the nonempty words that [Escape] returns.
 type IDError struct {
 	Row int // from 0
 	ID  string
@@ -76,7 +76,7 @@ var errNoColumns = errors.New("the format can't represent vectors of length 0")
 func appendText(cols int) func(b []byte, index []int32, value []float32) []byte {
 	zeros := []byte(strings.Repeat(" 0", cols))
 	return func(b []byte, index []int32, value []float32) []byte {
-		next := 0 // column
+		next := 0 // the next column
 		for n, k := range index {
 			b = append(b, zeros[:2*(int(k)-next)]...)
 			b = append(b, ' ')
@@ -119,7 +119,7 @@ func checkIDs(s *Sparse, separators string) error {
 	return nil
 }
 
-// writeChunks writes the output of appendTo for 0, 1, …, n−1. It uses all cores, because
+// writeChunks writes the output of appendTo(b, i) for i = 0, …, n−1. It uses all cores, because
 // formatting numbers is slower than most disks.
 func writeChunks(w io.Writer, n int, appendTo func(b []byte, i int) []byte) error {
 	const size = 128 // calls of appendTo per chunk

@@ -15,7 +15,7 @@ import (
 
 // A File is one of several files of an input.
 type File struct {
-	Name   string `json:"name"`   // base name; or the path, with slashes, below the named folder or below the last folder before a pattern's first wildcard
+	Name   string `json:"name"`   // base name of a named file; otherwise the path, with slashes, below the named folder or the fixed part of the pattern
 	SHA256 string `json:"sha256"` // of the file's bytes as stored, in hexadecimal
 	Rows   int    `json:"rows"`   // number of valid rows
 }
@@ -36,15 +36,15 @@ func findFiles(paths []string) ([]input.Member, error) {
 	return members, err
 }
 
-// A schema is the format, vector length and columns of a file, described for messages. All files of an input must have
+// A schema describes a file for messages: its format, vector length and columns. All files of an input must have
 // the same schema.
 type schema struct {
 	file  string
 	parts []string
 }
 
-// checkSchema returns an error unless the file with heading h has the schema of the first file. The keys of its folders
-// named key=value become columns. If another column, the ids or the texts have that name, the column gets underscores.
+// checkSchema returns an error unless the file with heading h has the schema of the first file. Each folder named
+// key=value adds a column named key. If another column, the ids or the texts have that name, underscores are appended.
 func (r *reader) checkSchema(h heading) error {
 	s := schema{input.Name(r.Path), []string{"format " + h.format}}
 	var columns []string
@@ -85,7 +85,7 @@ func (r *reader) checkLength(n int) error {
 
 func vectorsOf(n int) string { return fmt.Sprintf("vectors of %d numbers", n) }
 
-// compare returns an error unless s has the parts of first in their order.
+// compare returns an error unless s and first have the same parts in the same order.
 func (s schema) compare(first schema) error {
 	if slices.Equal(s.parts, first.parts) {
 		return nil

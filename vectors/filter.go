@@ -40,23 +40,23 @@ type reader struct {
 	schema  schema  // schema of the first file
 	source  Source  // description of the input so far
 	earlier reading // earlier reading of the same, unchanged files; or empty
-	dim     int     // L, or 0 before it is known
+	dim     int     // vector length, L, or 0 before it is known
 
 	list     *wordList // names the rows of all files, or nil
 	numbered bool      // rows are named by their numbers
-	decided  bool      // texts is final
+	decided  bool      // the field texts is final
 	texts    bool      // names are texts
-	columns  []string  // other columns of texts
+	columns  []string  // names of the columns beside ids and texts
 	seen     nameSet
 	keys     map[string]bool // keys of JSON that aren't columns
 
 	describe func(texts bool) (columns string, warnings []string) // describes a table; nil for other formats
 
 	size int64 // bytes of all files, or 0 if unknown
-	done int64 // bytes of the previous files
+	done int64 // size of the previous files in bytes
 
-	found int  // rows so far, including malformed ones
-	kept  int  // valid rows so far, without repeated ones
+	found int  // number of rows so far, including malformed rows
+	kept  int  // number of valid rows so far, without repeated rows
 	full  bool // kept has reached the limit
 
 	duplicate, dropped, doubtful, zero, repaired, unknown tally
@@ -66,18 +66,18 @@ type reader struct {
 type file struct {
 	input.Member
 	stored    *storedFile
-	declared  int // rows that the file's header declares, or -1
-	announced int // rows in the shape of an array, or 0; only for allocation
+	declared  int // number of rows that the file's header declares, or -1
+	announced int // number of rows in an array's shape, or 0; used only to allocate memory
 
 	table    *tabular.Layout // nil for other formats
 	measured bool            // the length of the table's vectors is known
 	hasIDs   bool            // texts have ids in the input
 
-	values []string // values of the columns of partition folders
+	values []string // values of the folders key=value, which become columns
 
 	lines    bool // rows are counted in lines
-	position int  // lines or rows in the chunks so far
-	before   int  // rows found in the previous files
+	position int  // number of lines or rows in the chunks so far
+	before   int  // number of rows in the previous files
 	excess   bool // there are more rows than declared
 }
 
@@ -118,7 +118,7 @@ func (r *reader) read(ctx context.Context, paths []string, yield func(*Dense, er
 	return nil
 }
 
-// totalSize returns the number of bytes of all files, or 0 if one is missing or a pipe.
+// totalSize returns the number of bytes of all files, or 0 if a file is missing or a pipe.
 func totalSize(members []input.Member) (size int64) {
 	for _, m := range members {
 		info, err := os.Stat(m.Path)
@@ -219,7 +219,7 @@ func (r *reader) filterAll(chunks iter.Seq2[chunk, error], yield func(*Dense, er
 	return nil
 }
 
-// ended reports whether the rest of the file's rows is ignored.
+// ended reports whether the remaining rows of the file are ignored.
 func (r *reader) ended() bool { return r.full || r.excess }
 
 // filter returns the valid rows of c. It reuses the memory of c.
@@ -229,7 +229,7 @@ func (r *reader) filter(c chunk) (*Dense, error) {
 			return nil, fmt.Errorf("hashes to detect repeated rows, after %d rows: %w", r.kept, err)
 		}
 	}
-	mayBeZero := false // whether a vector may be zero; in a loop of its own, reads of different rows overlap
+	mayBeZero := false // whether a vector may be zero; a separate loop lets the CPU overlap reads of different rows
 	for i := 0; i < len(c.data); i += r.dim {
 		mayBeZero = mayBeZero || c.data[i] == 0
 	}
@@ -280,7 +280,7 @@ func (r *reader) filter(c chunk) (*Dense, error) {
 	return block, nil
 }
 
-// appendInPlace appends a vector that lies in the memory of data, at its end or beyond.
+// appendInPlace appends a vector to data. The vector lies in the memory of data, at its end or beyond.
 func appendInPlace(data, vector []float32) []float32 {
 	n := len(data)
 	data = data[:n+len(vector)]
@@ -377,7 +377,7 @@ func (r *reader) checkName(row *tabular.Row, word, text string) error {
 // idSeeds are the seeds of two 64-bit hashes, which together identify a word or id.
 var idSeeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 
-// comparesNames reports whether the words or ids of rows are compared. The numbers of rows are never repeated.
+// comparesNames reports whether the words or ids of rows are compared. Row numbers aren't, because they are distinct.
 func (r *reader) comparesNames() bool {
 	return r.hasIDs || r.options.Distinct && !r.texts && !r.numbered
 }
@@ -401,7 +401,7 @@ func (r *reader) repeated(id string) bool {
 // A nameSet is a set of words or ids, each as two hashes. It is a hash table with open addressing, which takes a quarter of
 // the time of a map.
 type nameSet struct {
-	table [][2]uint64 // zero if free; its length is a power of two
+	table [][2]uint64 // free slots are zero; its length is a power of two
 	used  int
 }
 
@@ -426,7 +426,7 @@ func (s *nameSet) add(name string) bool {
 	return true
 }
 
-// growth returns the bytes of a larger table, if n more names require one.
+// growth returns the size in bytes of the larger table that n more names require, or 0 if they fit.
 func (s *nameSet) growth(n int) uint64 {
 	size := len(s.table)
 	for 4*(s.used+n) > 3*size {
@@ -438,7 +438,7 @@ func (s *nameSet) growth(n int) uint64 {
 	return uint64(size) * uint64(unsafe.Sizeof(s.table[0]))
 }
 
-// slot returns the slot of a key, or a free one.
+// slot returns the slot that holds a key, or a free slot for the key.
 func (s *nameSet) slot(key [2]uint64) *[2]uint64 {
 	for i := key[1]; ; i++ {
 		if slot := &s.table[i&uint64(len(s.table)-1)]; *slot == key || slot[0] == 0 {
@@ -550,8 +550,8 @@ func (r *reader) setKind(names []string) {
 	}
 }
 
-// areTexts reports whether names are texts: one has a line break, or most are long or have
-// three words.
+// areTexts reports whether names are texts: a name has a line break, or most names are
+// long or have three words.
 func areTexts(names []string) bool {
 	const long = 24 // bytes: 8 characters of Chinese
 	texts := 0
@@ -595,7 +595,7 @@ func CheckID(id string) error {
 	return nil
 }
 
-// A tally counts items of a warning and stores the first few.
+// A tally counts the items that a warning reports, and stores the first few.
 type tally struct {
 	count int
 	first []string

@@ -15,8 +15,8 @@ import (
 
 // jsonFormat parses JSON lines, an object per record.
 type jsonFormat struct {
-	index map[string]int // columns by key
-	keys  []string       // keys of columns
+	index map[string]int // index of a column by its key
+	keys  []string       // keys of the columns
 }
 
 const jsonLines = "JSON lines"
@@ -109,7 +109,7 @@ func (s *sampler) addJSON(value []byte) {
 	}
 }
 
-// jsonRecords yields the lines of a piece that aren't blank, and the line breaks before each.
+// jsonRecords yields each line of a piece that isn't blank, with the number of line breaks before it.
 func jsonRecords(piece []byte) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		number := 0
@@ -137,9 +137,9 @@ func (f *jsonFormat) parse(piece []byte, l *recordLayout) records {
 type recordParser struct {
 	format *jsonFormat
 	layout *recordLayout
-	json   jsonParser             // of the record
-	visit  func(key []byte) error // member
-	values [][]byte               // values of columns in the record
+	json   jsonParser             // parser of the record
+	visit  func(key []byte) error // the method member
+	values [][]byte               // values in the record, by column
 	last   []int                  // number of the last record with a value, by column
 	record int                    // number of the record, from 1
 	next   int                    // column of the next key, if keys are in the usual order
@@ -148,7 +148,7 @@ type recordParser struct {
 	out    records
 }
 
-// object adds the row of an object, or a malformed row, after number line breaks.
+// object parses an object and adds its row, which may be malformed. The argument number counts line breaks before it.
 func (p *recordParser) object(number int) {
 	p.record++
 	p.next, p.start, p.err = 0, len(p.out.Numbers), nil
@@ -177,7 +177,7 @@ func (p *recordParser) object(number int) {
 	p.out.add(row, number, p.start, cmp.Or(syntax, p.err))
 }
 
-// member parses the value of a key of a row.
+// member parses the value of the given key in the record.
 func (p *recordParser) member(key []byte) error {
 	f := p.format
 	column := p.next
@@ -233,7 +233,7 @@ func (p *recordParser) member(key []byte) error {
 	return syntax
 }
 
-// malformed records the reason why a row is malformed, unless there is another.
+// malformed records the reason why a row is malformed, unless a reason is recorded already.
 func (p *recordParser) malformed(reason error) { p.err = cmp.Or(p.err, reason) }
 
 // describeJSON describes a value that isn't a number or a list. The argument err is the error of parsing it as a number.
@@ -263,7 +263,7 @@ type jsonParser struct {
 	i int
 }
 
-// fail returns the error that another thing than the wanted one is at offset i.
+// fail returns an error that quotes the bytes at offset i, and names the expected syntax.
 func (p *jsonParser) fail(want string) error {
 	if p.i >= len(p.b) {
 		return fmt.Errorf("not a JSON object: the line ends within it (want %s)", want)
@@ -277,7 +277,7 @@ func (p *jsonParser) skipSpace() int {
 	return p.i
 }
 
-// skip moves past white space and c, and reports whether c is there.
+// skip moves past white space and c, and reports whether c was found.
 func (p *jsonParser) skip(c byte) bool {
 	if p.skipSpace() == len(p.b) || p.b[p.i] != c {
 		return false
@@ -286,7 +286,7 @@ func (p *jsonParser) skip(c byte) bool {
 	return true
 }
 
-// key parses a key and the colon after it. It returns nil if they aren't there.
+// key parses a key and the colon after it. It returns nil if the key or the colon is missing.
 func (p *jsonParser) key() []byte {
 	if p.skipSpace() == len(p.b) || p.b[p.i] != '"' {
 		return nil
@@ -298,10 +298,10 @@ func (p *jsonParser) key() []byte {
 	return key
 }
 
-// beginsObject reports whether an object begins here, by its first key, because "{" can also be a word. It doesn't move p.
+// beginsObject reports whether an object begins at offset i. It checks the first key, because "{" can also be a word.
 func (p jsonParser) beginsObject() bool { return p.skip('{') && (p.skip('}') || p.key() != nil) }
 
-// members calls visit with each key of an object. Visit must move p past the value.
+// members calls visit with each key of an object. The function visit must move p past the value.
 func (p *jsonParser) members(visit func(key []byte) error) error {
 	if !p.skip('{') {
 		return p.fail("{")
@@ -343,7 +343,7 @@ func (p *jsonParser) value() ([]byte, error) {
 // pythonNumbers matches strings, and the numbers that Python writes and JSON lacks.
 var pythonNumbers = regexp.MustCompile(`"(\\.|[^"\\])*"|NaN|-?Infinity`)
 
-// zeroNumber returns a match of pythonNumbers with 0 in place of a number.
+// zeroNumber returns the replacement of a match of pythonNumbers: 0 for a number, and a string unchanged.
 func zeroNumber(match []byte) []byte {
 	if match[0] == '"' {
 		return match
@@ -377,11 +377,11 @@ func valueEnd(b []byte, i int) int {
 	return -1
 }
 
-// escapes matches the escapes in a valid string. Successive ones may be a surrogate pair.
+// escapes matches runs of escapes in a valid string. Two successive escapes may be a surrogate pair.
 var escapes = regexp.MustCompile(`(\\(u[0-9A-Fa-f]{4}|.))+`)
 
-// unquoteJSON returns the content of a valid string with its quotes. It shares the memory of value if it can. Half of a
-// surrogate pair becomes U+FFFD.
+// unquoteJSON returns the content of a valid string in quotes. The content shares the memory of value if it has no
+// escapes. An unpaired half of a surrogate pair becomes U+FFFD.
 func unquoteJSON(value []byte) []byte {
 	if len(value) < 2 {
 		return nil

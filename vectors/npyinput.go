@@ -82,20 +82,20 @@ func vectorsName(names []string, chosen string, usual []string, array, shape str
 }
 
 const (
-	// blockRows and blockNumbers limit the rows of an array that are read together; a longer row is read whole. An
-	// encoder takes 8,192 rows at a time; reading these together saves a copy.
+	// blockRows and blockNumbers limit the rows of an array that are read together; a row of more numbers is read
+	// whole. An encoder takes 8,192 rows at a time; reading these together saves a copy.
 	blockRows, blockNumbers = 1 << 13, 1 << 22
 
-	// arrayReaders is the number of blocks that wait while the next ones are read.
+	// arrayReaders is the number of blocks that wait to be yielded while the next blocks are read.
 	arrayReaders = 2
 
-	cached = 1 << 15 // numbers that are checked while they are in the cache
+	cached = 1 << 15 // count of numbers to read and check at a time, so that they are still in the cache
 )
 
 func rowsPerBlock(dim int) int { return max(1, min(blockRows, blockNumbers/dim)) }
 
-// readArray yields the rows of a matrix. The argument err is the error of opening it. Rows without names are named by
-// their numbers.
+// readArray yields the rows of a matrix. The argument err is the error of opening the matrix. Rows without names are
+// named by their numbers.
 func (r *reader) readArray(ctx context.Context, array *npy.Array, err error) (iter.Seq2[chunk, error], error) {
 	if err != nil {
 		return nil, err

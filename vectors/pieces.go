@@ -16,28 +16,28 @@ const (
 	maxLine   = 1 << 25 // bytes, enough for MaxDim numbers of 31 bytes
 )
 
-// A splitter splits a file into pieces of about size bytes, which end at the end of a record, such as a line.
+// A splitter splits a file into pieces of about size bytes. Each piece ends after a record, such as a line.
 type splitter struct {
 	file io.Reader
 	size int
 
 	// cut returns the end of the last complete record in b, or 0, and the offset of an unclosed quote after it, or -1.
-	// If last is set, b is the end of the file.
+	// If last is set, b extends to the end of the file.
 	cut func(b []byte, last bool) (end, quote int)
 
-	first   []byte // returned again by piece, unless nil
+	first   []byte // if not nil, the next result of the method piece
 	next    []byte // begins with the bytes after the previous piece
-	err     error  // the reason for the end, or nil; the line of an [InputError] counts from the end of the previous piece
+	err     error  // the reason why no piece follows, or nil; the line of an [InputError] counts from the end of the previous piece
 	buffers sync.Pool
 }
 
 var errQuote = fmt.Errorf("the quote that begins in this line doesn't end within the file, or within %d bytes", maxLine)
 
-// cutLines cuts b after its last line.
+// cutLines returns the end of the last complete line in b; see [splitter].
 func cutLines(b []byte, _ bool) (end, quote int) { return bytes.LastIndexByte(b, '\n') + 1, -1 }
 
-// piece returns the next piece, which the caller owns, or the reason for the end. The caller may return the memory of
-// the piece to s.buffers.
+// piece returns the next piece, which the caller owns, or the reason why no piece follows. The caller may return the
+// memory of the piece to s.buffers.
 func (s *splitter) piece() ([]byte, error) {
 	if first := s.first; first != nil {
 		s.first = nil
@@ -85,7 +85,7 @@ func (s *splitter) piece() ([]byte, error) {
 	}
 }
 
-// parsePieces yields the results of parse for the pieces of a file, in order. It parses on all CPUs; see [inOrder].
+// parsePieces calls parse with each piece of a file, on all CPUs, and yields the results in order; see [inOrder].
 func parsePieces[T any](ctx context.Context, s *splitter, ended func() bool, parse func(piece []byte) T) iter.Seq2[T, error] {
 	return inOrder(ctx, runtime.GOMAXPROCS(0), func(yield func(func() (T, error), error) bool) {
 		for {
@@ -105,8 +105,8 @@ func parsePieces[T any](ctx context.Context, s *splitter, ended func() bool, par
 }
 
 // inOrder yields the results of jobs, in the order of the jobs, up to the first error. Each job runs in a goroutine. Up
-// to n results wait in addition to the next one to yield. If the caller stops and ended returns true, the iteration of
-// jobs ends before inOrder returns.
+// to n results wait in addition to the next result to yield. If the caller stops the iteration and ended returns true,
+// inOrder returns only after the iteration over jobs has ended.
 func inOrder[T any](ctx context.Context, n int, jobs iter.Seq2[func() (T, error), error], ended func() bool) iter.Seq2[T, error] {
 	type result struct {
 		value T
@@ -141,7 +141,7 @@ func inOrder[T any](ctx context.Context, n int, jobs iter.Seq2[func() (T, error)
 				continue
 			}
 			cancel()
-			if ended() { // sum reads the rest of the file
+			if ended() { // the method sum will read the rest of the file
 				for range pending {
 				}
 			} // otherwise don't wait for the goroutine, which may be waiting for standard input

@@ -23,13 +23,13 @@ type ReadOptions struct {
 	SkipBad bool
 
 	// WordList is the path of a file with the words or texts, one per line in the order of the rows; "-" is
-	// standard input. It may be compressed. It may also be a table, whose texts, ids and other columns then belong
-	// to the rows. It names the rows of files without words, and replaces the words of tables.
+	// standard input. The file may be compressed. It may also be a table, whose texts, ids and other columns then
+	// belong to the rows. The list names the rows of files without words, and replaces the words of tables.
 	WordList string
 
 	// Rows is the kind of the rows. If it is "", Read and Stream choose. Rows of tables and arrays
-	// are texts if the name of their column says so, if most have three words or 24 bytes, if
-	// one has a line break, or if more than one in ten of the first rows of a table is repeated.
+	// are texts if the name of their column says so, if most rows have three words or 24
+	// bytes, if a row has a line break, or if more than one in ten of the first rows of a table is repeated.
 	// Rows of text files and of word2vec binary are words, unless a WordList contains texts.
 	Rows Kind
 
@@ -42,8 +42,8 @@ type ReadOptions struct {
 
 	// Keep, if not nil, limits the rows that [Read] stores. Read calls Keep after each block, with all rows so far but
 	// without their vectors. If Keep returns a sample, Read adds these rows and all later ones to the sample. If it
-	// returns an n from 1 to less than the number of rows, Read stores the first n. It validates and counts the others,
-	// but doesn't warn of their norms. After either result, Read doesn't call Keep again.
+	// returns an n from 1 to less than the number of rows, Read stores the first n. It validates and counts the rest,
+	// but doesn't warn of their norms. After such a result, Read doesn't call Keep again.
 	Keep func(rows *Dense) (n int, sample *Sample)
 
 	// Progress, if not nil, is called before each block of rows with the fraction of all bytes that has
@@ -66,7 +66,7 @@ type ReadOptions struct {
 // Source describes an input of [Read] or [Stream].
 type Source struct {
 	Name     string   // base name of the file, folder or pattern, or "stdin"
-	SHA256   string   // of the file's bytes as stored, in hexadecimal; for several files, of a list of their SHA-256, one per line
+	SHA256   string   // SHA-256 of the file as stored, in hexadecimal; for several files, of the list of their hashes, one per line
 	Files    []File   // files of a folder, a pattern or several paths, in their order; nil for one file
 	Format   string   // such as "word2vec text"
 	Kind     Kind     // kind of the rows
@@ -137,23 +137,23 @@ const MaxDim = tabular.MaxDim
 // Read reads vectors from the files that paths name, in order. A path names a file, standard input ("-"), a folder or a
 // pattern of [filepath.Glob]. A folder stands for all files below it, in the order of their names. In folders and
 // matches, Read skips names that begin with "." or "_". All files must have the same format, vector length and columns.
-// If a path is a folder or a pattern, a folder named key=value above a file adds a column to the texts of this file:
+// If a path is a folder or a pattern, a folder named key=value on the way to a file adds a column to its texts:
 // the column is named key and contains this value.
 //
 // Read detects the format, and a compression with gzip or zstd, from the content:
 //
 //   - GloVe text: each line is a word and L numbers, separated by spaces or tabs; the word may contain spaces. L is the
 //     number that most of the first lines agree on.
-//   - word2vec text and fastText's .vec: the same after a first line "V L". A first
+//   - word2vec text and fastText's .vec: these lines after a first line "V L". A first
 //     line of two whole numbers is always such a header.
 //   - word2vec binary: a first line "V L", then for each row a word, a space, L
 //     little-endian float32 and, in some files, a newline.
 //   - text without words: L numbers per line. Without o.WordList, the first number of each line is the word, if the
 //     first numbers are whole and distinct; otherwise the file is refused.
 //   - NumPy's .npy: a V×L array of floating-point numbers, bfloat16 of the package ml_dtypes, or integers
-//   - NumPy's .npz: such an array, named "vectors" or the only one
-//   - .safetensors: a V×L tensor of F32, F64, F16 or BF16, named "vectors", "embeddings" or "weight", or the only one of
-//     two dimensions
+//   - NumPy's .npz: such an array that is named "vectors", or the only array
+//   - .safetensors: a V×L tensor of F32, F64, F16 or BF16, named "vectors", "embeddings" or "weight", or the only
+//     tensor of two dimensions
 //   - Tables: Arrow and Parquet, if the program imports package columnar; CSV with a header, and JSON lines.
 //     Vectors in text are lists of numbers, base64 of little-endian float32, or a column per dimension.
 //
@@ -165,8 +165,8 @@ const MaxDim = tabular.MaxDim
 // A row is malformed if it has the wrong number of fields, if a field is not a finite decimal number
 // in the range of float32, or if the word is empty, is not UTF-8 or contains a tab, a line break or a
 // NUL. A file with fewer rows than its first line declares is an error; rows beyond the declared number are ignored,
-// with a warning. Read keeps only the first row of a repeated word, rows of zeros, and
-// rows whose norm exceeds 1000 times the median, with a warning.
+// with a warning. If a word is repeated, Read drops its later rows. It keeps rows of
+// zeros, and rows whose norm exceeds 1000 times the median. In these three cases it warns.
 //
 // Rows can be texts (see [ReadOptions]), such as sentences. Read keeps every text, under the input's
 // id or its row number. A repeated id makes its row malformed.
@@ -200,12 +200,12 @@ func Read(ctx context.Context, paths []string, o ReadOptions) (*Dense, *Source, 
 }
 
 // Stream reads the files of [Read] and yields their rows in blocks, in order. Its memory doesn't grow with the number
-// of rows, with two exceptions. It stores about 64 bytes per row if texts have ids or o.Distinct is set. It holds files
-// in memory that need random access, such as .npz and .safetensors, if they are compressed as a whole or come from a
-// pipe. It reads arrays and word2vec binary in blocks of 8,192 rows, or fewer if they exceed 16 MiB, and holds up to
+// of rows, with two exceptions. It stores about 64 bytes per row if texts have ids or o.Distinct is set. It holds in
+// memory files that need random access, such as .npz and .safetensors, if they are compressed as a whole or come from a
+// pipe. It reads arrays and word2vec binary in blocks of 8,192 rows, or fewer if these exceed 16 MiB, and holds up to
 // five blocks. It holds a page per column of a Parquet file, a record batch of an Arrow file, and three blocks of
-// either, of up to 16 MiB of text. The caller may keep the rows. The iteration ends after the first error. If it
-// completes without one, Stream sets *source, which must not be nil.
+// either format with up to 16 MiB of text each. The caller may keep the rows. The iteration ends after the first error.
+// If it completes without an error, Stream sets *source, which must not be nil.
 //
 // Unlike Read, Stream doesn't detect unusual norms. Unless o.Distinct is set, it detects repeated ids but
 // not repeated words, and a word with a row of zeros is malformed.

@@ -208,7 +208,7 @@ func TestReadFormats(t *testing.T) {
 				}
 				stored := compress(test.content)
 				if test.name == "npy, float64, Fortran order" && name != "plain" {
-					checkError(t, tempFile(t, stored), o, "FILE: array is in Fortran order, and compressed or from a pipe; save it in C order (numpy.ascontiguousarray)")
+					checkError(t, tempFile(t, stored), o, "FILE: array is in Fortran order and must be read in parts; save it in C order (numpy.ascontiguousarray)")
 					return
 				}
 				source := checkRead(t, tempFile(t, stored), o, d)

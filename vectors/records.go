@@ -24,18 +24,18 @@ type recordFormat interface {
 	// columns returns the columns. The records of a file's first piece determine their kinds.
 	columns(piece []byte) ([]tabular.Column, error)
 
-	// parse returns the rows of a piece, without the number of its lines. Calls are concurrent.
+	// parse returns the rows of a piece; the caller sets records.lines. parse must be safe for concurrent calls.
 	parse(piece []byte, l *recordLayout) records
 }
 
 // records are the parsed rows of a piece. Line numbers count from the beginning of the piece.
 type records struct {
 	tabular.Block
-	lines   int      // line breaks in the piece
+	lines   int      // number of line breaks in the piece
 	unknown []string // keys that aren't columns
 }
 
-// add adds a row. Its vector begins at index start of the numbers. A row with a problem is malformed and has no vector.
+// add adds a row. Its vector begins at index start of the numbers. If problem isn't nil, the row has no vector.
 func (r *records) add(row tabular.Row, number, start int, problem error) {
 	if problem != nil {
 		r.Numbers = r.Numbers[:start]
@@ -55,7 +55,7 @@ func newRecordLayout(l *tabular.Layout) *recordLayout {
 	all := &recordLayout{l, slices.Repeat([]int{-1}, len(l.Columns)), -1}
 	if len(l.Vectors) > 0 && l.Columns[l.Vectors[0]].Kind != tabular.Number {
 		all.list = l.Vectors[0]
-		l.Columns[all.list].Kind = tabular.List // also strings: the parser reads them, not Layout.Row
+		l.Columns[all.list].Kind = tabular.List // also for lists in strings, because the parser reads them, not Layout.Row
 		l.Strings = slices.DeleteFunc(l.Strings, func(i int) bool { return i == all.list })
 		return all
 	}
@@ -66,7 +66,7 @@ func newRecordLayout(l *tabular.Layout) *recordLayout {
 }
 
 // detectRecords returns the format of a table in text that begins with head, or nil, and the offset of its first
-// record. The rows of text would have dim numbers; 0 means that they can't be text.
+// record. If the file were text without columns, a row would have dim numbers; 0 means that it can't be such text.
 func detectRecords(head []byte, dim int, whole bool) (f recordFormat, start int, err error) {
 	json := jsonParser{b: head}
 	switch {
@@ -82,10 +82,10 @@ func detectRecords(head []byte, dim int, whole bool) (f recordFormat, start int,
 	return csv, start, nil
 }
 
-// openRecords opens a table in text with the heading h. The first piece, a window, determines the columns. The other
+// openRecords opens a table in text with the heading h. The first MiB determines the columns. The other
 // pieces have about size bytes. The function ended is as in [parsePieces]. The reader r counts keys that aren't columns.
 func (r *reader) openRecords(ctx context.Context, h heading, name string, file io.Reader, o tabular.Options, size int, ended func() bool) (*tabular.Layout, tabular.Blocks, error) {
-	line := h.lines // lines before the next piece
+	line := h.lines // number of lines before the next piece
 	locate := func(err error) error {
 		if at, ok := errors.AsType[*InputError](err); ok {
 			return &InputError{File: input.Name(name), Line: line + at.Line, Err: at.Err}
@@ -137,7 +137,7 @@ func (r *reader) openRecords(ctx context.Context, h heading, name string, file i
 	}, nil
 }
 
-// addUnknown counts keys that are not columns, for a warning. It remembers at most 1000 of them.
+// addUnknown counts distinct keys that are not columns, for a warning. It counts and stores at most 1000 keys.
 func (r *reader) addUnknown(keys []string) {
 	const most = 1000
 	for _, key := range keys {
@@ -151,10 +151,10 @@ func (r *reader) addUnknown(keys []string) {
 	}
 }
 
-// A sampler collects the types of the values of a column.
+// A sampler counts the values of a column by their type.
 type sampler struct {
 	column  tabular.Column
-	lists   int // of numbers
+	lists   int // lists of numbers
 	strings int
 	opened  int // strings that begin like a list
 	inner   int // strings that contain a list of numbers
@@ -199,8 +199,8 @@ func (s *sampler) choose() tabular.Column {
 	return *c
 }
 
-// appendVector appends the numbers of a vector in a string: a list such as "[0.1, -2e-3]" or "0.1 -2e-3", or the base64
-// encoding of little-endian float32, which OpenAI uses.
+// appendVector parses a vector and appends its numbers. The vector is a list, such as "[0.1, -2e-3]" or "0.1 -2e-3", or
+// (as OpenAI writes it) the base64 encoding of little-endian float32.
 func appendVector(numbers []float32, vector []byte) ([]float32, error) {
 	b := bytes.TrimSpace(vector)
 	if len(b) > 1 && b[0] == '[' && b[len(b)-1] == ']' {
@@ -257,7 +257,7 @@ func appendBase64(numbers []float32, b []byte) (decoded []float32, ok bool) {
 	return numbers, true
 }
 
-// field returns the bytes of b before the next white space, comma or bracket, for messages.
+// field returns the bytes of b before the first white space, comma or bracket, for messages.
 func field(b []byte) []byte {
 	if i := bytes.IndexAny(b, ",]} \t\r\n"); i >= 0 {
 		return b[:i]
@@ -275,7 +275,7 @@ func skipSpace(b []byte, i int) int {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
-// clipNumbers returns numbers without much unused memory, because the caller keeps them.
+// clipNumbers copies numbers if much of their memory is unused, because the caller keeps the result.
 func clipNumbers(numbers []float32) []float32 {
 	if cap(numbers)-len(numbers) > len(numbers)/8 {
 		return slices.Clone(numbers)

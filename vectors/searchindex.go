@@ -15,7 +15,7 @@ import (
 // place of another row.
 var ErrUnindexable = errors.New("search engines can't index the row")
 
-// Feature returns the name of a pole of a dimension in search engines: 7, or 7- for negative values.
+// Feature returns the name of a pole of a dimension in search engines, such as "7", or "7-" for the negative pole.
 func Feature(dimension int, negative bool) string {
 	if negative {
 		return strconv.Itoa(dimension) + "-"
@@ -104,7 +104,7 @@ func appendComma(b []byte, n int) []byte {
 	return b
 }
 
-// documents is a table of ids, texts and columns, with the type of each.
+// documents is a table of ids, texts and columns, with the type of each column.
 type documents struct {
 	columns []Column
 	types   []tabular.Type
@@ -139,7 +139,7 @@ func (d documents) appendRow(b []byte, i int) []byte {
 }
 
 func appendJSON(b []byte, s string) []byte {
-	text, _ := json.Marshal(s) // strings can't fail
+	text, _ := json.Marshal(s) // marshalling a string can't fail
 	return append(b, text...)
 }
 

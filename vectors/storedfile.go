@@ -33,12 +33,12 @@ type storedFile struct {
 	blocks    chan []byte        // read ahead
 	spare     chan []byte        // blocks to reuse
 	block     []byte             // current block of Read
-	unread    []byte             // rest of block
+	unread    []byte             // unread part of the field block
 	delivered atomic.Int64       // bytes that Read and ReadAt have returned
-	hash      hash.Hash          // of all blocks, once blocks is closed; nil if known isn't ""
+	hash      hash.Hash          // hash of all blocks once the channel blocks is closed; nil if known isn't ""
 	known     string             // SHA-256 of an earlier reading, or ""
-	err       error              // the reason for the end, once blocks is closed
-	rest      chan struct{}      // closed by the goroutine of readRest; nil before
+	err       error              // the reason why reading ended, once the channel blocks is closed
+	rest      chan struct{}      // closed when the goroutine of readRest ends; nil until readRest is called
 }
 
 // open opens the file at path, or standard input if path is "-". If ctx is cancelled, open and Read return. If an
@@ -46,7 +46,7 @@ type storedFile struct {
 func open(ctx context.Context, path string, earlier fileState) (*storedFile, error) {
 	file := os.Stdin
 	if path != "-" {
-		var err error // of ctx, if it ends before a named pipe has a writer
+		var err error // the error of ctx, if ctx ends before a named pipe has a writer
 		if file, err = input.Wait(ctx, func() (*os.File, error) { return os.Open(path) }); err != nil {
 			return nil, err
 		}
@@ -121,7 +121,7 @@ func (f *storedFile) ReadAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// bufferSize returns the size of a buffer of limit bytes, or less if the file is smaller.
+// bufferSize returns the size of a buffer for the file: limit bytes, or fewer if the file is smaller.
 func (f *storedFile) bufferSize(limit int) int {
 	if size := f.size(); size >= 0 {
 		return int(min(size+1, int64(limit)))
@@ -129,7 +129,7 @@ func (f *storedFile) bufferSize(limit int) int {
 	return limit
 }
 
-// size returns the number of bytes of a regular file, or -1.
+// size returns the number of bytes of a regular file, or -1 for other files.
 func (f *storedFile) size() int64 {
 	if !f.info.Mode().IsRegular() {
 		return -1
@@ -146,8 +146,8 @@ func (f *storedFile) Close() error {
 	return f.file.Close()
 }
 
-// sum reads the file to its end and returns the SHA-256 of the whole file, in
-// hexadecimal. It returns an error if a regular file has changed since it was opened, or since the earlier reading.
+// sum returns the SHA-256 of the whole file, in hexadecimal. It reads the file to its end unless the hash is known. It
+// returns an error if a regular file has changed since it was opened, or since the reading that computed a known hash.
 func (f *storedFile) sum() (string, error) {
 	if f.known != "" {
 		return f.known, f.changed()
@@ -195,7 +195,7 @@ func (f *storedFile) changed() error {
 	return err
 }
 
-// decompress returns the content of a file and its size in bytes, or -1 if that is
+// decompress returns the content of a file and its size in bytes, or -1 if the size is
 // unknown. It detects gzip and zstd from the first bytes.
 func decompress(f *storedFile) (content *bufio.Reader, size int64, err error) {
 	stored := bufio.NewReaderSize(f, f.bufferSize(window))

@@ -23,7 +23,7 @@ type content struct {
 	stored *storedFile
 }
 
-// unbuffered returns the content without the copy in the buffer of c, which must not be read afterwards.
+// unbuffered returns a reader that avoids a copy through the buffer of c. Afterwards c must not be read.
 func (c *content) unbuffered() io.Reader {
 	if c.size < 0 { // compressed or a pipe
 		return c
@@ -34,7 +34,7 @@ func (c *content) unbuffered() io.Reader {
 // Length implements [tabular.Content].
 func (c *content) Length() int64 { return c.size }
 
-// RandomAccess implements [tabular.Content]. It reads compressed content and pipes into memory. It
+// RandomAccess implements [tabular.Content]. It loads the content of a compressed file or a pipe into memory. It
 // returns an error if there is too little memory, or if content expands to more than a hundred times its size.
 func (c *content) RandomAccess() (io.ReaderAt, int64, error) {
 	if c.size >= 0 {
@@ -45,14 +45,14 @@ func (c *content) RandomAccess() (io.ReaderAt, int64, error) {
 	return bytes.NewReader(data), int64(len(data)), err
 }
 
-// boundedContent returns an error if content expands too much.
+// A boundedContent reads content, and returns an error if it expands too much during decompression.
 type boundedContent struct {
 	*content
 	read int64
 }
 
 func (b *boundedContent) Read(p []byte) (int, error) {
-	// Vectors compress poorly. A higher ratio is a decompression bomb.
+	// Vectors compress poorly. A ratio over 100, after the first 16 MiB, is a decompression bomb.
 	const ratio, free = 100, 16 << 20
 	n, err := b.content.Read(p)
 	b.read += int64(n)
@@ -71,7 +71,7 @@ func findFormat(head []byte) *tabular.Format {
 	return &tabular.Formats[i]
 }
 
-// tableOptions returns the options for a table of vectors. With a word list, the other options concern that list.
+// tableOptions returns the options for a table of vectors. With a word list, the id and text columns are in the list.
 func (r *reader) tableOptions() tabular.Options {
 	o := &r.options
 	if o.WordList != "" {
@@ -96,7 +96,7 @@ func (r *reader) openTable(ctx context.Context, h heading, c *content) (iter.Seq
 	return r.readTable(ctx, l, blocks), nil
 }
 
-// readAhead yields blocks. Meanwhile it reads the next two, which may have 16 MiB of text each.
+// readAhead yields the same blocks, and reads two blocks ahead. Each block may have 16 MiB of text.
 func (r *reader) readAhead(ctx context.Context, blocks tabular.Blocks) tabular.Blocks {
 	return inOrder(ctx, 1, func(yield func(func() (tabular.Block, error), error) bool) {
 		for b, err := range blocks {
@@ -120,7 +120,7 @@ func (r *reader) readTable(ctx context.Context, l *tabular.Layout, blocks tabula
 				r.setTableKind(l, b.Rows)
 			}
 			var c chunk
-			if err = cmp.Or(err, ctx.Err()); err == nil { // a small file can expand to many rows
+			if err = cmp.Or(err, ctx.Err()); err == nil { // check ctx for each block, because a small file can expand to many rows
 				c, err = r.tableChunk(b)
 			}
 			if !yield(c, err) || err != nil {

@@ -19,7 +19,7 @@ func (r *reader) readText(ctx context.Context, h heading, c *content) (iter.Seq2
 	}), nil
 }
 
-// parseRows parses lines of text; bare rows have no words. Unless skipBad is set, it stops
+// parseRows parses lines of text. If bare is set, rows have no words. Unless skipBad is set, it stops
 // after the first malformed row.
 func parseRows(lines []byte, dim int, bare, skipBad bool) chunk {
 	var c chunk

@@ -21,11 +21,11 @@ var scale = [...]float64{
 	1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19,
 }
 
-// pow10 contains the powers of ten for the numbers of digits of [parseDigits].
+// pow10[n] is 10ⁿ for the 0 to 8 digits of [parseDigits]. The other elements are unused.
 var pow10 = [16]uint64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8}
 
-// parseNumber parses the field from b[i] to the next space, tab or end of b, which must be a number of
-// [parseDecimal], and returns its end.
+// parseNumber parses the field from b[i] to the next space, tab or end of b, and returns the end of the field. It
+// must be a number as in [parseDecimal].
 func parseNumber(b []byte, i int) (value float32, end int, err error) {
 	value, end, err = parseDecimal(b, i)
 	if end < len(b) && !isSeparator(b[end]) {
@@ -41,7 +41,7 @@ func parseDecimal(b []byte, i int) (value float32, end int, err error) {
 	start := i
 	var sign uint32
 	if i < len(b) {
-		// Without a branch, because the CPU can't predict signs.
+		// Avoid a branch on the sign, because the CPU can't predict signs.
 		if b[i] == '-' {
 			sign = 1
 		}
@@ -122,7 +122,7 @@ func parseDigits(text uint64) (value uint64, n int) {
 	other := (d + 118*ones | d) & (128 * ones)
 	n = bits.TrailingZeros64(other) / 8
 	d <<= 64 - 8*n // zeros before the digits
-	// Pairs of digits, then pairs of pairs, then both halves.
+	// Combine pairs of digits, then pairs of pairs, then both halves.
 	d = (d*10 + d>>8) & 0x00ff00ff00ff00ff
 	d = (d*100 + d>>16) & 0x0000ffff0000ffff
 	return (d*10000 + d>>32) & 0xffffffff, n

@@ -19,7 +19,7 @@ const (
 
 // Texts stores the texts of V rows. The IDs of these rows are a column of the input, or the row numbers, from 0.
 type Texts struct {
-	Text    []string // UTF-8, at most 16 MiB each; may be empty, repeated, and contain line breaks
+	Text    []string // UTF-8, at most 16 MiB each; may be empty or repeated, and may contain line breaks
 	Columns []Column // other columns of the input
 }
 

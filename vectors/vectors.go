@@ -28,7 +28,7 @@ import (
 
 // Dense is a V×L matrix of dense vectors. Row i is the vector of IDs[i].
 type Dense struct {
-	IDs   []string  // words, or the ids of texts; [Read] returns distinct ones
+	IDs   []string  // words, or the ids of texts; [Read] returns no duplicates
 	Texts *Texts    // nil if rows are words
 	Dim   int       // L, the length of a vector
 	Data  []float32 // V×L, row-major

@@ -66,7 +66,7 @@ func readBinaryRows(file *bufio.Reader, n, dim int) (c chunk, err error) {
 var newline = []byte("\n")
 
 // readBinaryID reads a word and the space after it. It removes a newline before the
-// word, with which word2vec, but not every other program, ends the previous row.
+// word, because word2vec and some other programs end each row with a newline.
 func readBinaryID(r *bufio.Reader) (string, error) {
 	word, err := r.ReadSlice(' ')
 	if err == bufio.ErrBufferFull {

@@ -17,14 +17,14 @@ import (
 
 // A wordList names rows in their order, by the lines of a file or the rows of a table.
 type wordList struct {
-	file   string                        // for messages
+	file   string                        // name of the file for messages
 	next   func() ([]tabular.Row, error) // returns io.EOF after the last row
-	rows   []tabular.Row                 // the next ones
-	read   int                           // rows so far
+	rows   []tabular.Row                 // rows that are read but not yet used
+	read   int                           // number of rows so far
 	table  *tabular.Layout               // nil if rows are lines
 	done   bool                          // the rest of the table is only hashed
 	stored *storedFile
-	stop   func() // ends next
+	stop   func() // ends the iteration of the function next
 }
 
 func (r *reader) openWordList(ctx context.Context) (*wordList, error) {
@@ -41,7 +41,7 @@ func (r *reader) openWordList(ctx context.Context) (*wordList, error) {
 	return l, nil
 }
 
-// newList returns the words of a file, or the rows of its table.
+// newList returns the list of the words in a file, or of the rows of its table.
 func (r *reader) newList(ctx context.Context, path string, f *storedFile) (*wordList, error) {
 	stored, size, err := decompress(f)
 	if err != nil {
@@ -98,14 +98,14 @@ func namesTexts(f recordFormat, column string) bool {
 	return !ok || len(c.names) > 1 && slices.ContainsFunc(c.names, func(name string) bool { return name == column || tabular.NamesTexts(name) })
 }
 
-// readLines makes a list read the lines of content. The first ones determine the kind of rows.
+// readLines makes a list read the lines of content. The first lines determine the kind of rows.
 func (r *reader) readLines(l *wordList, content *bufio.Reader) {
 	head, _ := content.Peek(window)
 	var names []string
 	for line := range bytes.Lines(head) {
 		names = append(names, string(bytes.TrimRight(line, "\r\n")))
 	}
-	if len(names) > 1 && len(head) >= window { // the last one may be incomplete
+	if len(names) > 1 && len(head) >= window { // the last line may be incomplete
 		names = names[:len(names)-1]
 	}
 	r.setKind(names)
@@ -126,7 +126,7 @@ func (r *reader) readLines(l *wordList, content *bufio.Reader) {
 	}
 }
 
-// name names a row by the next row of the list, or returns an error if there is none. Words contain no tabs.
+// name gives a row the name of the list's next row, or returns an error if the list has ended. Words contain no tabs.
 func (l *wordList) name(row *tabular.Row, texts bool) error {
 	switch err := l.fill(); {
 	case err == io.EOF && l.table != nil:
@@ -149,7 +149,7 @@ func (l *wordList) name(row *tabular.Row, texts bool) error {
 	return nil
 }
 
-// fill reads the next rows if there are none left. It returns io.EOF after the last row.
+// fill reads the next rows if l.rows is empty. It returns io.EOF after the last row.
 func (l *wordList) fill() (err error) {
 	for len(l.rows) == 0 && err == nil {
 		l.rows, err = l.next()
@@ -157,8 +157,8 @@ func (l *wordList) fill() (err error) {
 	return err
 }
 
-// end returns an error if there is another row. It reads only that one, since the list may
-// be endless.
+// end returns an error if the list has another row. It doesn't read on after that row,
+// since the list may be endless.
 func (l *wordList) end() error {
 	switch err := l.fill(); {
 	case err == io.EOF:

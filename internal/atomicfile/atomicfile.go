@@ -95,8 +95,8 @@ func create(path string, force bool) (*file, error) {
 	return &file{temp, path}, nil
 }
 
-// permissions returns the permissions of the file or directory at path. If there is none, it returns 0o777, which the
-// umask restricts.
+// permissions returns the permissions of the file or directory at path. If nothing exists there, it returns 0o777,
+// which the umask restricts.
 func permissions(path string) fs.FileMode {
 	if info, err := os.Lstat(path); err == nil {
 		return info.Mode().Perm()
@@ -246,8 +246,8 @@ func (d *Dir) Abort(err error) error { return remove(err, d.Path, filepath.Dir(d
 // name prefixes an error with the directory's final path.
 func (d *Dir) name(err error) error { return fmt.Errorf("%s: %w", d.Path, reason(err)) }
 
-// Commit renames Temp to Path. If the renaming fails, Commit removes the temporary directory. If keep is true, it keeps
-// the directory and names it in the error. Commit reports whether the new directory is in place. It may be in place
+// Commit renames Temp to Path. If the renaming fails, Commit removes the temporary directory or, if keep is true,
+// keeps it and names it in the error. Commit reports whether the new directory is in place. It may be in place
 // despite an error: a loss of power may undo the renaming, or a temporary file remains.
 func (d *Dir) Commit(keep bool) (placed bool, err error) {
 	permit(d.Temp, d.Path)
@@ -292,7 +292,7 @@ const (
 	oldName = "old" // the previous directory, during its replacement
 )
 
-// exchange is a variable so that tests can replace directories as systems without it do.
+// exchange is a variable so that tests can simulate systems that can't exchange names.
 var exchange = exchangeNames
 
 // patience is the time to wait for another process that has locked a directory.
@@ -308,7 +308,7 @@ func (d *Dir) place() (old string, err error) {
 	}
 	if exists {
 		// Check that names can be flushed: otherwise Commit keeps the old directory, and every replacement would
-		// leave one.
+		// leave an old directory behind.
 		if err := SyncDir(filepath.Dir(d.Path)); err != nil {
 			return "", fmt.Errorf("cannot be replaced: %w", err)
 		}
@@ -418,7 +418,7 @@ func reason(err error) error {
 	return err
 }
 
-// syncPlace flushes the new name of an output to disk.
+// syncPlace flushes the new name of an output to disk, so that a loss of power can't undo the renaming.
 func syncPlace(path string) error {
 	if err := SyncDir(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("%s is written, but a loss of power may undo that: %w", path, err)

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lock locks a directory against other processes until unlock, so that processes that update the same file don't
-// undo each other's changes. It waits for the lock until ctx is cancelled. If the directory is replaced meanwhile,
-// it locks the new directory. On file systems without locks it does nothing.
+// Lock locks a directory against other processes until the call of unlock, so that processes that update the same file
+// don't undo each other's changes. It waits for the lock until ctx is cancelled. If the directory is replaced
+// meanwhile, it locks the new directory. On file systems without locks it does nothing.
 func Lock(ctx context.Context, dir string) (unlock func(), err error) {
 	const pause = 20 * time.Millisecond // polling, because flock can't wait for ctx
 	for {

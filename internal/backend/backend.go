@@ -144,7 +144,7 @@ type Sums struct {
 	Error    float64 // Σ ‖x_i − a_i D‖² with the epoch's final D and A
 	L1       float64 // Σ ‖a_i‖₁
 	Nonzeros int64
-	Used     []bool // K: whether a dimension has a nonzero
+	Used     []bool // Used[k] reports whether dimension k has a nonzero
 
 	DictionarySeconds, CodeSeconds float64 // wall-clock time of the two passes
 }
@@ -182,8 +182,8 @@ type Learner interface {
 	// dictionary's mean, to A. It updates G = forgetting·G + AᵀA and B = forgetting·B + AᵀY. It then updates
 	// the atoms by [graph.Learn] with the weight anchor·noise, in blocks of [BlockAtoms]. A block uses the new
 	// atoms of the blocks before it. The anchors W are the initial atoms. After the first step, noise is the
-	// mean loss of the rows of the previous mini-batch. Learn calls learned, if it isn't nil, after it has
-	// run or queued the step of n rows. It returns RunningLoss, L1, Nonzeros, Used and Steps. All mini-batches
+	// mean loss of the rows of the previous mini-batch. If learned isn't nil, Learn calls learned(n) after
+	// it has run or queued a step of n rows. It returns RunningLoss, L1, Nonzeros, Used and Steps. All mini-batches
 	// together have at most V rows.
 	Learn(ctx context.Context, batches []Minibatch, anchor, noise float64, learned func(n int)) (Sums, error)
 

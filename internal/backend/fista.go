@@ -15,7 +15,7 @@ import (
 // PolishSteps is the number of FISTA steps without shrinkage that refine a code on its support.
 const PolishSteps = 5
 
-// FISTA yields for each step its λ ([encode.Shrinkage]) and the momentum to apply after it, (q−1)/q′. In the first
+// FISTA yields for each step its λ ([encode.Shrinkage]) and the momentum (q−1)/q′ to apply after the step. In the first
 // step q is 1, and q′ = (1 + √(1+4q²))/2 is the q of the next step. Rows that restart use momentum 0 instead.
 func FISTA(lambda float64, steps int) iter.Seq2[float64, float64] {
 	return func(yield func(lambda, momentum float64) bool) {
@@ -30,8 +30,8 @@ func FISTA(lambda float64, steps int) iter.Seq2[float64, float64] {
 	}
 }
 
-// Enters reports whether atoms enter codes in step t of the search of package encode: in every third step except the
-// last.
+// Enters reports whether atoms enter codes in step t of the search of package encode. They enter in every third step,
+// the first included, but not in the search's last step.
 func Enters(t, steps int) bool { return t == 0 || t%3 == 0 && t+1 < steps }
 
 // Capacity returns a limit: atoms enter only codes with fewer nonzeros. A [Learner] has no such limit.
@@ -136,7 +136,7 @@ func normalise(v []float64) {
 }
 
 // gramAtoms is the number of atoms whose sums multiplyGram computes together. It doesn't depend on the number of
-// processors, so that sums don't either.
+// processors, so that the sums don't depend on it.
 const gramAtoms = 256
 
 // multiplyGram computes next = DᵀDv. The argument sums has L elements per block of gramAtoms atoms. The sums of four

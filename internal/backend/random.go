@@ -5,11 +5,11 @@ import (
 	"math/bits"
 )
 
-// The random numbers are a function of their index, not of numbers drawn before (Philox 4×32-10; Salmon et al.,
+// Each random number is a function of its index, not of earlier random numbers (Philox 4×32-10; Salmon et al.,
 // Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011). A device can therefore draw the dense initial codes when
 // it needs them instead of storing them, and all devices draw the same numbers.
 
-// Streams of independent numbers.
+// Different streams have independent random numbers.
 const (
 	dictionaryStream = 0
 	codeStream       = 1
@@ -31,18 +31,18 @@ func InitialCode(code []float32, seed uint64, row int) {
 	uniform(code, InitialCodeScale(len(code)), seed, codeStream, uint64(row))
 }
 
-// InitialCodeScale returns the bound of the values of an [InitialCode].
+// InitialCodeScale returns 0.6/√(K+1), the bound of the values that [InitialCode] sets.
 func InitialCodeScale(atoms int) float64 { return 0.6 / math.Sqrt(float64(atoms+1)) }
 
-// RandomDirection sets direction to the k-th initial atom, uniform in ±1, for a vocabulary that has too few
-// rows to initialise all atoms.
+// RandomDirection sets direction to random numbers, uniform in ±1. They serve as the k-th initial atom if the
+// vocabulary has too few rows to initialise all atoms.
 func RandomDirection(direction []float32, seed uint64, k int) {
 	uniform(direction, 1, seed, rowStream, uint64(k))
 }
 
-// uniform fills dst, a row of a stream's matrix, with numbers in (−scale, scale). Numbers 4i to 4i+3 come from the
-// four words of the Philox block with the counter (i, stream, row, row>>32) and the key seed. Each word is mapped to
-// the middle of one of 2²⁴ equal intervals.
+// uniform fills dst with the numbers of one row of a stream, in (−scale, scale). Numbers 4i to 4i+3 come from the four
+// words of a Philox block. The counter of the block is (i, stream, row, row>>32), and its key is seed. A word selects
+// one of 2²⁴ equal intervals, and the number is the middle of the interval.
 func uniform(dst []float32, scale float64, seed uint64, stream uint32, row uint64) {
 	const intervals = 1 << 24
 	for i := 0; i < len(dst); i += 4 {

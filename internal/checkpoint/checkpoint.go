@@ -31,8 +31,8 @@ import (
 // A Matrix names a matrix of a training's state.
 type Matrix string
 
-// The matrices of a training's state, float32 and row-major. The recipe "paper" stores the first three, the
-// recipe "best" the others. In their comments, a is the code of a training row, and y is the row minus the mean.
+// The matrices of a training's state, float32 and row-major. The recipe "paper" stores the first three, and the recipe
+// "best" the last three. In the comments below, a is the code of a training row, and y is the row minus the mean.
 const (
 	SquaredGradients Matrix = "H" // K×L: AdaGrad's sums of the dictionary's squared gradients
 	GradientSums     Matrix = "S" // V×K: dual averaging's sums of the codes' gradients
@@ -70,7 +70,7 @@ func (m Matrix) file() string { return modeldir.State + "/" + string(m) + ".npy"
 type State struct {
 	Batch   int    `json:"batch"`   // number of training rows of the next dictionary step
 	Vectors string `json:"vectors"` // SHA-256 of the training vectors, in hexadecimal
-	IDs     string `json:"ids"`     // SHA-256 of the ids of the training rows, each with a newline, in hexadecimal
+	IDs     string `json:"ids"`     // SHA-256 of the ids of the training rows, each followed by a newline, in hexadecimal
 }
 
 // progress is the content of [modeldir.Progress], the last file of a checkpoint to be written.

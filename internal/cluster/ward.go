@@ -10,8 +10,8 @@ import (
 	"overcomplete/internal/parallel"
 )
 
-// A Merge is an inner node of a tree of n leaves, the nodes 0 to n−1. Merge j joins the nodes A and B, each
-// less than n+j, into node n+j. Height is the increase of the sum of squared distances to the clusters' means.
+// A Merge is an inner node of a tree of n leaves. The leaves are the nodes 0 to n−1. Merge j is node n+j, which joins
+// the lower nodes A and B. Height is the increase of the sum of squared distances to the clusters' means.
 type Merge struct {
 	A, B   int32
 	Height float64
@@ -77,8 +77,8 @@ func height(a, b *group, product float32) float64 {
 	return max(0, a.square+b.square-2*float64(product)) * (a.size * b.size / (a.size + b.size))
 }
 
-// search finds the candidate b of each cluster a in clusters. If several clusters have the least height, b is
-// the one with the least a xor b. Copies of a row then merge in pairs, not one after the other.
+// search finds the candidate b of each cluster a in clusters. If several clusters have the least height, b is the
+// cluster with the least a xor b. Copies of a row then merge in pairs, not one after the other.
 func (w *forest) search(ctx context.Context, s *Searcher, clusters []int) error {
 	w.packed = w.packed[:0]
 	for _, c := range w.active {

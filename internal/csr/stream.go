@@ -18,13 +18,13 @@ import (
 )
 
 // A Writer writes the same file as [Write] for a matrix that may not fit in memory, a few rows at a time. The array of
-// columns comes first: it is written in place, and its length at the end. The array of values follows; until the number
-// of values is known, they are in a temporary file. The lengths of rows are in memory.
+// columns comes first: it is written in place, and its length is set at the end. The array of values follows; until
+// their number is known, the values are in a temporary file. The lengths of rows are in memory.
 type Writer struct {
 	file     *os.File
 	archive  *npy.ArchiveWriter
 	index    io.Writer // array of archive
-	value    *os.File  // temporary
+	value    *os.File  // temporary file of values
 	cols     int
 	nonzeros int
 	lengths  []int32 // number of nonzeros of each row
@@ -61,8 +61,8 @@ func (w *Writer) Add(s *vectors.CSR) error {
 	return cmp.Or(<-values, err)
 }
 
-// Finish completes the file after the last [Writer.Add]. It doesn't close it. Writes fail with the error of ctx after
-// its cancellation.
+// Finish completes the file after the last [Writer.Add]. It doesn't close the file. Writes fail with the error of ctx
+// after its cancellation.
 func (w *Writer) Finish(ctx context.Context) error {
 	if err := w.archive.SetHeader(w.file, indexHeader(0), indexHeader(w.nonzeros)); err != nil {
 		return err
@@ -132,7 +132,7 @@ func writeRest(a *npy.ArchiveWriter, rows, cols, nonzeros, pointers int, pointer
 					b.Write(binary.LittleEndian.AppendUint64(b.AvailableBuffer(), uint64(p)))
 				}
 			}
-			return b.Flush() // the first error of Write
+			return b.Flush() // returns the first error of the calls of Write
 		}},
 		{"format", npy.Header{Type: "|S3"}, func(w io.Writer) error {
 			_, err := io.WriteString(w, "csr")
@@ -198,7 +198,7 @@ func NewReader(r io.ReaderAt, size int64) (*Reader, error) {
 	return c, nil
 }
 
-// Next reads the next rows, at most those that are left. It returns an error if they aren't valid
+// Next reads the given number of rows. It returns an error if fewer are left, or if the rows aren't valid
 // ([vectors.CSR.Validate]). Only [Reader.Finish] verifies the checksums.
 func (c *Reader) Next(rows int) (*vectors.CSR, error) {
 	s := &vectors.CSR{Rows: rows, Cols: c.Cols, Ptr: make([]int64, 1, rows+1)}

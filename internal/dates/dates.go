@@ -22,8 +22,8 @@ const None = -1 << 31
 // Parse returns the day of each value of a column: the number of days since 1970-01-01, or [None] if the value is
 // empty or white space. Values are dates of ISO 8601 from year 0 to 9999, such as 2024-03-05, optionally with a time of day and an
 // offset from UTC, such as 2024-03-05T10:11:12.5+01:00 or 2024-03-05 10:11. The day is the date as it is written;
-// time and offset don't change it. Parse returns an error that names the first value that isn't a date, or if all
-// values are empty.
+// time and offset don't change it. Parse returns an error if all values are empty, or if a value isn't a
+// date. The error names the first such value.
 func Parse(column []string) ([]int32, error) {
 	days := make([]int32, len(column))
 	found := false
@@ -89,13 +89,13 @@ type Period struct {
 
 const (
 	maxPeriods = 1000 // limit of DivideBy
-	longGap    = 12   // a long series leaves out more than this number of empty periods in succession
-	tail       = 0.05 // share of the dates on either side that don't determine the unit
+	longGap    = 12   // a series with too many periods leaves out runs of more than longGap empty periods
+	tail       = 0.05 // share of the earliest dates, and of the latest, that don't determine the unit
 )
 
 // Divide groups days by the shortest unit with at most max periods between the 5 % and the 95 % quantile of the days, and
 // at most limit periods in all. The quantiles keep a few wrong dates from determining the unit. The series includes empty
-// periods. If it would exceed max, it leaves out more than twelve empty periods in succession. Only a series of centuries
+// periods. If it would exceed max, it leaves out runs of more than twelve empty periods. Only a series of centuries
 // can exceed limit; it has at most 100 periods.
 func Divide(days []int32, max, limit int) Series {
 	sorted := slices.DeleteFunc(slices.Sorted(slices.Values(days)), func(day int32) bool { return day == None })
@@ -127,7 +127,7 @@ func DivideBy(days []int32, unit string) (Series, error) {
 	return s, nil
 }
 
-// divide groups days by a unit. It leaves out long gaps if there would be more than limit periods.
+// divide groups days by a unit. If there would be more than limit periods, it leaves out long runs of empty periods.
 func divide(days []int32, unit, limit int) Series {
 	counts := map[int]int{}   // number of rows by ordinal
 	of := make(map[int32]int) // ordinal of each day

@@ -44,7 +44,7 @@ func Files(paths []string) ([]Member, error) {
 	return all, nil
 }
 
-// seenFiles maps a size and a time to files. All names of a file share these.
+// seenFiles maps a size and a time to the files that have both. All names of a file have the same size and time.
 type seenFiles map[[2]int64][]seenFile
 
 type seenFile struct {
@@ -75,7 +75,7 @@ func (s seenFiles) add(path string) error {
 	return nil
 }
 
-// Name returns the name of an input in messages: its path, or the first of several and their number.
+// Name returns the name of an input in messages: its path, or the first of several paths and the number of the others.
 func Name(paths ...string) string {
 	name := paths[0]
 	if name == "-" {
@@ -139,7 +139,7 @@ func glob(pattern string) ([]Member, error) {
 }
 
 // find returns the data files at or below a path. The argument name is the name of the path itself. Paths below must
-// match elements, if there are any. above contains the parent folders, to detect links to them.
+// match the patterns in elements, if any. The slice above contains the parent folders, to detect links to them.
 func find(path, name string, elements []string, above []fs.FileInfo) (all []Member, err error) {
 	info, err := os.Stat(path)
 	switch {
@@ -215,7 +215,7 @@ func partitions(name string) (all [][2]string) {
 	return all
 }
 
-// unescape decodes percent-encoding. Bytes that are not UTF-8 are encoded instead, so that they stay distinct.
+// unescape decodes percent-encoding. If the result isn't UTF-8, it returns the result with percent-encoding.
 func unescape(s string) string {
 	plain, err := url.PathUnescape(s)
 	if err != nil {

@@ -114,7 +114,7 @@ func OpenAt(dir *os.File, name string) (*File, error) {
 	return regular(file)
 }
 
-// regular returns a regular file. It closes all others and returns an error.
+// regular returns file if it is a regular file. Otherwise it closes the file and returns an error.
 func regular(file *os.File) (*File, error) {
 	path := file.Name()
 	info, err := file.Stat()

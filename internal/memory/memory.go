@@ -22,7 +22,7 @@ import (
 // systems.
 func Total() (bytes uint64, ok bool) { return total() }
 
-// Limit returns [Total] without the reserve, the bytes that [Check] lets a program use. ok is false if they are unknown.
+// Limit returns [Total] without the reserve, the bytes that [Check] lets a program use. ok is false if it is unknown.
 func Limit() (bytes uint64, ok bool) {
 	limit, ok := total()
 	return limit - reserve(limit), ok
@@ -32,9 +32,9 @@ func Limit() (bytes uint64, ok bool) {
 // least 16 MiB, the memory of an idle program and its garbage.
 func reserve(limit uint64) uint64 { return max(limit/8, min(limit, 16<<20)) }
 
-// SetLimit makes Go collect garbage when it reaches half the size of the objects in use, or would fill the reserve that
-// [Check] keeps free. Go's default is their full size. Most objects are blocks of numbers, which are cheap to collect.
-// The environment variables GOGC and GOMEMLIMIT have precedence.
+// SetLimit makes Go collect garbage when the garbage reaches half the size of the objects in use (Go's default is the
+// full size), or would fill the reserve that [Check] keeps free. Most objects are blocks of numbers, which are cheap to
+// collect. The environment variables GOGC and GOMEMLIMIT have precedence.
 func SetLimit() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(50)
@@ -50,7 +50,7 @@ var ErrTooLarge = errors.New("doesn't fit into memory")
 // Check returns an error that wraps [ErrTooLarge] if the given number of bytes doesn't fit into memory beside the bytes
 // in use and a reserve. The reserve is an eighth of [Total], at least 16 MiB. Allocating or filling bytes that don't
 // fit could end the program. Check returns nil if the limit is unknown. It doesn't check up to 64 KiB, because the
-// check takes longer than filling them.
+// check takes longer than filling 64 KiB.
 func Check(bytes uint64) error {
 	const unchecked = 1 << 16
 	if bytes <= unchecked {

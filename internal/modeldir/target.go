@@ -62,7 +62,7 @@ func (t *Target) Exists() bool {
 func (t *Target) InFile(err error) error { return InFile(t.Path, err) }
 
 // Commit gives the directory its name. A model that can't be renamed is kept under its temporary name, which the error
-// states; a checkpoint is removed.
+// states. A checkpoint that can't be renamed is removed.
 func (t *Target) Commit(c Checkpoint) error {
 	placed, err := t.Dir.Commit(c.Epoch == 0)
 	if placed {

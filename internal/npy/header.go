@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// headerPattern is the Python dictionary in the header of a .npy file, with its keys in NumPy's
+// headerPattern matches the Python dictionary in the header of a .npy file, with its keys in NumPy's
 // order:
 //
 //	{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }

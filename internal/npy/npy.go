@@ -1,6 +1,6 @@
-// Package npy reads and writes NumPy's array files: .npy, which holds one array, and .npz, a zip archive of .npy
-// files. It supports numbers, and single strings. Integers of other types than int32 and int64, and big-endian numbers, are
-// read only as vectors.
+// Package npy reads and writes NumPy's array files: .npy, which holds one array, and .npz, a zip archive of .npy files.
+// It supports arrays of numbers, and single strings. Integers of other types than int32 and int64, and big-endian
+// numbers, are read only as vectors.
 //
 //	a, err := npy.Open(file, size)
 //	x, err := npy.Read[float32](a, 400000, 50) // an error if the shape is another
@@ -50,7 +50,7 @@ func Write[T Number](w io.Writer, shape Shape, data []T) error {
 
 // WriteElements writes consecutive elements of an array after its header, which [WriteHeader] wrote.
 func WriteElements[T Number](w io.Writer, data []T) (err error) {
-	const most = 1 << 20 // elements at a time, so that a cancelled writer ends soon
+	const most = 1 << 20 // elements to write at a time, so that a cancelled writer ends soon
 	for part := range slices.Chunk(data, most) {
 		buf := memoryOf(part)
 		if buf == nil {
@@ -94,9 +94,9 @@ type Array struct {
 	r    io.Reader    // the elements
 	size int64        // bytes of the elements, or -1 if unknown
 	at   io.ReaderAt  // the elements, or nil if they can only be read in order
-	end  func() error // checks the elements that were read from at; or nil
+	end  func() error // checks the elements that were read by the field at; or nil
 	name string       // prefix of errors, or ""
-	done int          // number of elements that Next has returned
+	done int          // number of elements that Next and ReadNext have read
 	buf  []byte       // bytes of elements to decode
 }
 
@@ -162,7 +162,7 @@ func (a *Array) ReadRows(data []float32, first int) error {
 func (a *Array) ReadNext(data []float32) error {
 	d, _, err := open[float32](a)
 	if err == nil && a.Fortran {
-		err = errors.New("array is in Fortran order, and compressed or from a pipe; save it in C order (numpy.ascontiguousarray)")
+		err = errors.New("array is in Fortran order and must be read in parts; save it in C order (numpy.ascontiguousarray)")
 	}
 	if err == nil {
 		err = decode(a, data, a.done, d)
@@ -234,7 +234,7 @@ func Read[T Number](a *Array, shape ...int) (data []T, err error) {
 	return data, err
 }
 
-// Next returns the next n elements of an array, or all that are left, and io.EOF after the last.
+// Next returns the next n elements of an array, or fewer at its end. After the last element it returns io.EOF.
 func Next[T Number](a *Array, n int) ([]T, error) {
 	d, total, err := open[T](a)
 	if err == nil && n > 0 && a.done == total {
@@ -256,7 +256,7 @@ func (a *Array) ReadText() (string, error) {
 	if !isBytes || err != nil || size == 0 || len(a.Shape) > 0 {
 		return "", a.wrap(fmt.Errorf("array has type %.40q and shape %v, not one value of bytes", a.Type, a.Shape))
 	}
-	text, err := io.ReadAll(io.LimitReader(a.r, int64(size)+1)) // to the end, which verifies the checksum
+	text, err := io.ReadAll(io.LimitReader(a.r, int64(size)+1)) // read to the end, to verify the checksum
 	switch {
 	case err != nil:
 	case len(text) < int(size):
@@ -271,7 +271,7 @@ func (a *Array) ReadText() (string, error) {
 type decoder[T any] struct {
 	size   int
 	decode func(dst []T, src []byte) error
-	same   bool // T has the file's representation on a little-endian machine
+	same   bool // on a little-endian machine, a T in memory has the same bytes as in the file
 }
 
 func decoderOf[T Number](a *Array) (d decoder[T], err error) {
@@ -324,13 +324,13 @@ func integers[I int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64,
 	}}
 }
 
-// roundedIntegers has the decoders of integers to float32.
+// roundedIntegers has the decoders that round integers to float32.
 var roundedIntegers = map[string]decoder[float32]{
 	"|i1": integers[int8, float32](false), "<i2": integers[int16, float32](false), "<i4": integers[int32, float32](false), "<i8": integers[int64, float32](false),
 	"|u1": integers[uint8, float32](false), "<u2": integers[uint16, float32](false), "<u4": integers[uint32, float32](false), "<u8": integers[uint64, float32](false),
 }
 
-// floats returns the decoder of any numbers to float32.
+// floats returns the decoder that converts the array's type of numbers to float32.
 func floats(a *Array) (decoder[float32], error) {
 	if d, ok := roundedIntegers[a.Type]; ok {
 		return d, nil
@@ -418,13 +418,13 @@ func decode[T any](a *Array, dst []T, done int, d decoder[T]) error {
 	return nil
 }
 
-// open returns the decoder and the number of elements. It returns an error if the file has fewer or more.
+// open returns the decoder and the number of elements. It returns an error if the file has fewer or more elements.
 func open[T Number](a *Array) (d decoder[T], n int, err error) {
 	if d, err = decoderOf[T](a); err != nil {
 		return d, 0, err
 	}
 	n, err = a.Shape.Elements()
-	if err == nil && n > math.MaxInt/max(d.size, 8) { // readers convert to at most 8 bytes
+	if err == nil && n > math.MaxInt/max(d.size, 8) { // a decoded element has at most 8 bytes
 		err = fmt.Errorf("no array can have type %s and shape %v", a.Type, a.Shape)
 	}
 	switch {
@@ -467,7 +467,7 @@ type Header struct {
 	Shape   Shape
 }
 
-// A Shape contains the dimensions of an array; a single value has none. Their product may overflow.
+// A Shape contains the dimensions of an array; a single value has no dimensions. Their product may overflow.
 type Shape []int
 
 // String returns the first dimensions, in the format of fmt.
@@ -491,7 +491,7 @@ func (s Shape) Elements() (int, error) {
 	return n, nil
 }
 
-// WriteHeader writes the header of a .npy file, which the elements must follow.
+// WriteHeader writes the header of a .npy file. The caller must write the elements after it.
 func WriteHeader(w io.Writer, h Header) error {
 	var shape strings.Builder
 	for _, d := range h.Shape {

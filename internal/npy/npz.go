@@ -20,7 +20,7 @@ type Archive struct {
 	names   []string // names of the arrays
 }
 
-// NewArchive opens r, a .npz file of size bytes, or returns an error if it isn't one.
+// NewArchive opens r, a .npz file of size bytes, or returns an error if r isn't a .npz file.
 func NewArchive(r io.ReaderAt, size int64) (*Archive, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
@@ -47,7 +47,7 @@ const extension = ".npy"
 // checkSize returns an error if the declared sizes of a member are too large for a file of the given number of
 // bytes.
 func checkSize(f *zip.File, file uint64) error {
-	const most = 1032 // the largest ratio of inflated and deflated sizes
+	const most = 1032 // the largest ratio of inflated to deflated size
 	stored, size := f.CompressedSize64, f.UncompressedSize64
 	switch {
 	case stored > file:
@@ -92,7 +92,7 @@ func (a *Archive) Open(name string) (*Array, error) {
 	return array, nil
 }
 
-// stored is an uncompressed member. It combines the checksums of its parts. Each is read once, in any order.
+// stored is an uncompressed member. Each part is read once, in any order; sum combines the checksums of the parts.
 type stored struct {
 	*io.SectionReader
 	want uint32

@@ -40,7 +40,7 @@ func Ranges(n int, f func(lo, hi int)) {
 	})
 }
 
-// With calls f with a worker and i for each i from 0 to n−1, and waits for all calls. Each worker is used by one
+// With calls f(w, i) for each i from 0 to n−1, with a worker w, and waits for all calls. Each worker is used by one
 // goroutine only, so that f may use the worker's buffers without locks. The caller's goroutine uses the first worker.
 func With[W any](workers []W, n int, f func(w W, i int)) {
 	if len(workers) == 1 || n <= 1 {

@@ -26,8 +26,8 @@ func plain(r rune) bool { return unicode.IsPrint(r) || r == '\u200c' || r == '\u
 // not UTF-8, are escaped as in a Go string.
 func Text(s string) string { return replace(s, "", escaped) }
 
-// replace replaces each character that is neither plain nor in kept, and each byte that is not UTF-8, by the result of
-// by(r, bytes). For a byte that is not UTF-8, r is RuneError.
+// replace replaces each character that is neither plain nor in kept, and each byte that is not UTF-8, with the result
+// of the call by(r, bytes). For a byte that is not UTF-8, r is RuneError.
 func replace(s, kept string, by func(r rune, bytes string) string) string {
 	var b strings.Builder
 	start := 0 // start of the text that isn't copied yet

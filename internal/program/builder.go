@@ -7,7 +7,7 @@ import (
 	"overcomplete/graph"
 )
 
-// builder builds a program step by step. It assigns places to values and emits the instructions that compute them.
+// builder builds a program step by step. It assigns places to values and emits instructions that compute the values.
 type builder struct {
 	values
 	program   *Program
@@ -15,11 +15,11 @@ type builder struct {
 	err       error
 
 	matrices map[*value]int // places of vectors that are stored between steps
-	scalars  map[*value]int // places of numbers of the program: constants, totals and arithmetic with them
+	scalars  map[*value]int // places of constants, of totals, and of numbers computed from constants and totals
 
 	// State of the current step:
 	body  Body
-	local map[*value]int // places of temporaries, and of numbers that each row has a copy of
+	local map[*value]int // places of temporaries, and of numbers that are computed per row
 }
 
 func newBuilder(name string, s graph.Spec) (*builder, error) {
@@ -36,7 +36,7 @@ func newBuilder(name string, s graph.Spec) (*builder, error) {
 	}, err
 }
 
-// begin starts a step; title is the first line of its listing.
+// begin starts a step. The argument title is the first line of the step's listing.
 func (b *builder) begin(title string, rows Axis) {
 	b.body, b.local = Body{Rows: rows, listing: []string{title}}, make(map[*value]int)
 }
@@ -56,7 +56,7 @@ func (b *builder) list(format string, args ...any) {
 	b.body.listing = append(b.body.listing, fmt.Sprintf(format, args...))
 }
 
-// define names an unnamed value and lists its formula.
+// define gives v the name and adds its formula to the listing, unless v has a name already or is a constant.
 func (b *builder) define(name string, v *value) *value {
 	if v.name == "" && v.op != opConst {
 		v.name = name
@@ -202,14 +202,14 @@ func (b *builder) combination(v *value) Instruction {
 	return Instruction{Op: AddScaled, A: b.row(v.args[0]), B: b.row(x), C: b.rowNumber(number)}
 }
 
-// isStored reports whether a vector has a place.
+// isStored reports whether the vector v is already in memory, so that no instruction needs to compute it.
 func (b *builder) isStored(v *value) bool {
 	_, local := b.local[v]
 	_, kept := b.matrices[v]
 	return local || kept
 }
 
-// row returns the place of a vector. If it has none, row emits instructions that compute it into a temporary.
+// row returns the place of the vector v. If v has none, row emits instructions that compute v into a temporary.
 func (b *builder) row(v *value) int {
 	if at, ok := b.local[v]; ok {
 		return at
@@ -235,7 +235,7 @@ func (b *builder) newNumber(known map[*value]int, v *value) int {
 	return known[v]
 }
 
-// given returns the place of a constant, or of a constant times the number of rows.
+// given returns the place of v if v is a constant, or a constant times the number of rows. Otherwise ok is false.
 func (b *builder) given(v *value) (at int, ok bool) {
 	if at, ok := b.scalars[v]; ok {
 		return at, true
@@ -254,7 +254,7 @@ func (b *builder) given(v *value) (at int, ok bool) {
 	return at, true
 }
 
-// rowNumber returns the place of a number. If it has none, rowNumber emits instructions that compute it for each
+// rowNumber returns the place of the number v. If v has none, rowNumber emits instructions that compute v for each
 // row.
 func (b *builder) rowNumber(v *value) int {
 	if v.op == opRowSum {
@@ -269,7 +269,7 @@ func (b *builder) rowNumber(v *value) int {
 	return b.number(v, b.local, &b.body.Each, b.rowNumber)
 }
 
-// scalar returns the place of a number. If it has none, scalar emits instructions that compute it once, after all
+// scalar returns the place of the number v. If v has none, scalar emits instructions that compute v once, after all
 // rows.
 func (b *builder) scalar(v *value) int { return b.number(v, b.scalars, &b.body.Then, b.scalar) }
 
@@ -290,8 +290,8 @@ func (b *builder) number(v *value, known map[*value]int, list *[]Instruction, op
 	return in.Dst
 }
 
-// shareTemporaries assigns scratch vectors to temporaries, which have negative places. Temporaries with disjoint
-// lifetimes share a vector, because GPUs store them in shared memory, which is small.
+// shareTemporaries assigns scratch vectors to the temporaries (the vectors with negative places). Temporaries with
+// disjoint lifetimes share a scratch vector, because GPUs have little shared memory for these vectors.
 func (b *builder) shareTemporaries(each []Instruction) {
 	last := make(map[int]int) // index of the last instruction that uses a temporary
 	for i := range each {

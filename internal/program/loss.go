@@ -79,7 +79,7 @@ func (l *lowering) operation(op string, a []*value) *value {
 	}
 	switch {
 	case (strings.HasPrefix(op, "Repeat") || strings.HasPrefix(op, "Reshape")) && a[0].number:
-		return a[0] // all operations broadcast numbers
+		return a[0] // a number needs no Repeat, because all operations broadcast numbers
 	case name == "+":
 		return l.add(a[0], a[1])
 	case name == "-":

@@ -3,7 +3,7 @@
 // [Dictionary], [Code], [Authors] and [Evaluate] return the programs of the steps that package graph specifies under
 // the same names. A program consists of matrix products and instructions. Devices have kernels for the products. The
 // instructions do the elementwise work on the rows of the products. They also compute the loss and its gradient,
-// which are lowered from Gorgonia's graph. ExampleDictionary prints a program.
+// which this package lowers from Gorgonia's graph. ExampleDictionary prints a program.
 package program
 
 import (
@@ -17,8 +17,8 @@ import (
 // A Program is a list of steps to run in order, for a batch of any size.
 //
 // It reads the vectors X, and updates the codes A, the dictionary D and the sums H, S and Q of gradients in place
-// (see [graph.Expression]). A [Correlate] step replaces A: the steps before it multiply the old codes, the steps
-// after it the new codes.
+// (see [graph.Expression]). A [Correlate] step replaces A. Earlier steps multiply the old codes, and later steps
+// multiply the new codes.
 type Program struct {
 	Name    string
 	Steps   []Step
@@ -26,7 +26,7 @@ type Program struct {
 	Numbers []float64      // initial values for a batch of one row: constants, and 0 for computed numbers
 	Outputs map[string]int // indices of the results in the numbers, by name, such as "loss"
 	Stored  int            // number of values that each row stores for totals
-	Squared bool           // the loss that the program differentiates is the squared residual
+	Squared bool           // reports whether the program differentiates the squared loss
 
 	perRow []int // indices of numbers to multiply by the number of rows
 }
@@ -70,7 +70,7 @@ const (
 // A Step is one of
 //
 //	*Decode       n×L  codes · atoms, then elementwise work
-//	*Accumulate   K×L  codesᵀ · residuals, perhaps with their squares, then elementwise work
+//	*Accumulate   K×L  codesᵀ · residuals, perhaps also (codes²)ᵀ · residuals², then elementwise work
 //	*Correlate    n×K  residuals · atomsᵀ, then dual averaging of the codes
 //	*Elementwise  K×L  elementwise work alone
 //	*Update            an Accumulate, a Decode and an Elementwise step that update the dictionary
@@ -83,14 +83,14 @@ type Step interface {
 
 // Decode multiplies the codes with atoms, A·atoms.
 type Decode struct {
-	Atoms int // index of a vector, K×L
+	Atoms int // index of a K×L matrix in Program.Vectors
 	Body
 }
 
 // Accumulate multiplies the codes with residuals, Aᵀ·residuals. If Squares is set, it also computes
 // (A∘A)ᵀ·(residuals∘residuals).
 type Accumulate struct {
-	Residuals int // index of a vector, n×L
+	Residuals int // index of an n×L matrix in Program.Vectors
 	Squares   bool
 	Body
 }
@@ -103,8 +103,8 @@ type Elementwise struct{ Body }
 //
 //	S += Gradient·p,  Q += Square·p²,  A = Shrinkage.Apply(S, Q, t); Nonnegative: max(A, 0)
 type Correlate struct {
-	Residuals int // index of a vector, n×L
-	Atoms     int // index of a vector, K×L
+	Residuals int // index of an n×L matrix in Program.Vectors
+	Atoms     int // index of a K×L matrix in Program.Vectors
 
 	Gradient, Square float64
 	graph.Shrinkage
@@ -128,16 +128,16 @@ type Update struct {
 	Search     *Decode     // computes W and α, and doesn't read D
 	Move       *Elementwise
 
-	D, H, P      int    // indices of vectors
-	Coefficients [6]int // indices of the numbers c0 to c5, which are constant during a run
-	Alpha        int    // index of a number
+	D, H, P      int    // indices in Program.Vectors
+	Coefficients [6]int // indices of c0 to c5 in Program.Numbers; the numbers are constant during a run
+	Alpha        int    // index in Program.Numbers
 }
 
 // Body is the elementwise work of a step.
 type Body struct {
 	Rows Axis          // Rows or Atoms
 	Each []Instruction // run for each row, after the step's product
-	Then []Instruction // run once, after all rows: totals and arithmetic with them
+	Then []Instruction // run once, after all rows: totals, and arithmetic with totals
 
 	listing []string
 }
@@ -173,7 +173,7 @@ const (
 
 	Store      // stored value Dst of the current row = number A
 	Total      // number = sum over all rows of stored value A
-	ScaleCodes // multiplies the current row of the codes by number A
+	ScaleCodes // current row of the codes = A · current row of the codes, with a number A
 )
 
 // Arithmetic applies Mul or Ratio to two numbers.
@@ -184,7 +184,7 @@ func (o Op) Arithmetic(a, b float64) float64 {
 	return graph.ClampedRatio(a, b)
 }
 
-// Operands returns pointers to the indices of vectors among Dst, A and B: the written vector and the read vectors.
+// Operands returns pointers to the fields Dst, A and B if they are indices of vectors: written vectors, read vectors.
 func (in *Instruction) Operands() (written, read []*int) {
 	switch {
 	case in.Op <= DivRoot:

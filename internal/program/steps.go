@@ -2,8 +2,8 @@ package program
 
 import "overcomplete/graph"
 
-// residual begins a program with R = X − AD. It returns the loss ℓ(R), and its derivative as c and E, with
-// ∂ℓ(R)/∂R = c∘E.
+// residual begins a program, which computes R = X − AD first. It returns the loss ℓ(R), and two factors of the
+// loss's derivative: the number c and the matrix E, with ∂ℓ(R)/∂R = c·E.
 func (b *builder) residual(D *value) (loss *value, c float64, E *value) {
 	b.begin("decode n×L", Rows)
 	R := b.define("R", b.sub(b.x(), b.product("p1", "A · D", DecodeProduct)))

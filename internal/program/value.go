@@ -38,7 +38,7 @@ const (
 	opTotal                      // Σ a over the elements of all rows
 )
 
-// constantFactor splits c∘x into c and x; c is 1 for any other value.
+// constantFactor returns c and x if v is the product c∘x with a constant c. For any other v it returns 1 and v.
 func (v *value) constantFactor() (c float64, x *value) {
 	if v.op == opMul && v.args[0].op == opConst {
 		return v.args[0].constant, v.args[1]
@@ -179,7 +179,7 @@ var folded = map[valueOp]func(c float64) float64{
 	opAbs:    math.Abs,
 }
 
-// unary moves the constant factor of the argument to the front if the operation allows it.
+// unary moves the constant factor of the argument a to the front if the operation allows this.
 func (s values) unary(op valueOp, a *value) *value {
 	c, x := a.constantFactor()
 	if fold, ok := folded[op]; ok && x.op == opConst {
@@ -210,7 +210,7 @@ func (v *value) String() string {
 
 // formula returns a value as a formula of named values.
 func (v *value) formula() string {
-	// wrapped returns an argument, in parentheses if its operator binds less tightly.
+	// wrapped returns argument i, in parentheses if the argument's operator is in the list looser.
 	wrapped := func(i int, looser ...valueOp) string {
 		if a := v.args[i]; a.name == "" && slices.Contains(looser, a.op) {
 			return "(" + a.String() + ")"

@@ -112,7 +112,7 @@ func Detect(head []byte) bool {
 
 // A File is an open .safetensors file with a verified header: its tensors fill the file without gaps, and each has
 // the size of its type and shape. The methods that read a tensor return an error if the file has no tensor with
-// the name, or if it has another type.
+// the name, or if the tensor has another type.
 type File struct {
 	Metadata map[string]string
 	tensors  map[string]entry

@@ -6,14 +6,14 @@ import (
 )
 
 // ByteWidth is the number of bytes in the widest register. The length of a padded row of
-// bytes is a multiple of it.
+// bytes is a multiple of ByteWidth.
 const ByteWidth = 64
 
 // BytePitch returns the length of a padded row of bytes.
 func BytePitch(width int) int { return (width + ByteWidth - 1) &^ (ByteWidth - 1) }
 
-// byteLevels is the largest magnitude of an element of [Coarse]. The sum of four products
-// with unsigned 8-bit integers up to 128 then fits in 16 bits.
+// byteLevels is the largest magnitude of an element of [Coarse]. If four elements are
+// multiplied by unsigned bytes up to 128, the sum of the products fits in 16 bits.
 const byteLevels = 63
 
 // leastTop is the smallest top_k that [Coarse] divides by, so that 63/top_k is a finite float32.
@@ -25,22 +25,22 @@ const leastTop = 0x1p-120
 // integers:
 //
 //	Share[k] = top_k/top, Unit = top/63
-//	bytes[k][j] = round(D_kj·(63/top_k)), or 0 if top_k < 2⁻¹²⁰, and Share[k] = 0
+//	bytes[k][j] = round(D_kj·(63/top_k)); if top_k < 2⁻¹²⁰, bytes[k][j] = Share[k] = 0
 //
 // Pass the Kernels of the same level to all calls. Call Resize, Measure for all atoms, Fill for all
 // atoms, and then SetStep.
 type Coarse struct {
 	Unit  float64
-	Share []float32 // by atom; 0 in the padding
-	Scale []float32 // by atom: Share times the factor of SetStep; 0 in the padding
+	Share []float32 // indexed by atom; 0 in the padding
+	Scale []float32 // indexed by atom: Share times the factor in SetStep; 0 in the padding
 	Reach float32   // see SetStep
 
 	atoms, width, columns int
 	pitch                 int
 	bytes                 []int8    // K×pitch
 	panels                []int8    // the same bytes, in the order of b in productBytesGeneric
-	start                 []int32   // by atom: −offset·Σ_j bytes[k][j]
-	tops, norms           []float32 // by atom: top_k, and the norm of bytes[k]
+	start                 []int32   // indexed by atom k: −offset·Σ_j bytes[k][j]
+	tops, norms           []float32 // indexed by atom k: top_k, and the norm of bytes[k]
 }
 
 // Resize allocates memory for a dictionary of atoms of the given width. It reuses c's memory
@@ -73,9 +73,9 @@ func (c *Coarse) Measure(m Matrix, lo, hi int) {
 	}
 }
 
-// Largest returns the largest magnitude of x, or NaN if x has one.
+// Largest returns the largest magnitude of x, or NaN if x contains NaN.
 func Largest(x []float32) float32 {
-	var largest uint32 // its bits, without the sign
+	var largest uint32 // bits of the largest magnitude, shifted left by 1
 	for _, v := range x {
 		largest = max(largest, math.Float32bits(v)<<1)
 	}
@@ -151,9 +151,9 @@ func (k *Kernels) SquaresOfBytes(row []int8) (sum int) {
 	return sum
 }
 
-// Correlate multiplies the rows of x with all atoms. It calls each(i, column, sums) with the
-// products of row i with consecutive atoms, from the atom column on. The columns of a row come
-// in increasing order. The sums are padded to a multiple of [Width]; Scale is zero there. A block
+// Correlate multiplies the rows of x with all atoms. It calls each(i, column, sums), where
+// sums[j] is the product of row i with atom column+j. The columns of a row come in increasing
+// order. The sums are padded to a multiple of [Width]; Scale is zero in the padding. A block
 // of columns stays in the level-2 cache while all rows use it. A row's length is [BytePitch] of
 // the width, and x has memory for [TileRows] more rows. Correlate grows the caller's scratch
 // memory if necessary.

@@ -1,5 +1,5 @@
-// Package simd implements the inner loops of training and encoding on a CPU: products of
-// matrices, products of sparse codes with matrices, and the updates that use the products.
+// Package simd implements the inner loops of training and encoding on a CPU. The
+// loops multiply matrices, multiply sparse codes with matrices, and update atoms and codes.
 //
 //	k, _, err := simd.Choose()
 //	out := simd.NewMatrix(100, 50)
@@ -10,8 +10,8 @@
 // A level is a set of instructions; [Kernels] holds the loops of one level. The level
 // generic is plain Go, runs on every processor and defines the results (generic.go).
 // AVX2 and AVX-512 are generated: "go generate" runs _generate, which writes
-// kernels_amd64.s. NEON is written by hand (kernels_arm64.s), for some of the loops; the
-// others are plain Go. The doc comments in generic.go describe the assembly, too.
+// kernels_amd64.s. Some of the loops are written by hand for NEON (kernels_arm64.s); the
+// other loops of the level neon are plain Go. The doc comments in generic.go describe the assembly, too.
 // The levels avxvnni, avx512vnni and dotprod differ from avx2, avx512 and neon only in products
 // of 8-bit integers, for which processors have special instructions. All levels of a processor
 // except generic give the same bits in encoding and in online learning.
@@ -30,6 +30,6 @@
 //
 // # Bytes
 //
-// The search of package encode multiplies 8-bit integers: [Coarse] is a dictionary in them.
-// Its kernels compute the same bits at every level, as generic.go does.
+// The search of package encode multiplies 8-bit integers. [Coarse] is a dictionary in 8-bit
+// integers. The kernels of the search compute the same bits at every level.
 package simd

@@ -6,27 +6,27 @@ import (
 	"unsafe"
 )
 
-// The kernels in plain Go define the results. Assembly rounds differently, because it
-// fuses multiplications with additions and adds in another order. Only the search's
-// kernels, at the end of this file, compute the same bits in assembly.
+// The plain-Go kernels in this file define the results. Assembly rounds differently, because
+// it fuses multiplications with additions and adds in another order. The kernels of the
+// search (at the end of this file) are an exception: assembly computes the same bits.
 //
-// The doc comment of a kernel states its loop, its preconditions, and its speed limit: the
-// work that no implementation can avoid. The comment describes the assembly, too. If a
+// The doc comment of a kernel states its loop, its preconditions, and its speed limit (the
+// work that no implementation can avoid). The comment describes the assembly, too. If a
 // loop runs over the elements of one slice, all other slices must be at least as long.
 // Assembly doesn't check preconditions.
 
 // epsilon prevents 0/0 in dual averaging: see graph.Epsilon.
 const epsilon = 1e-30
 
-// productGeneric adds a tile of a product to dst. For i < rows and j < columns, where
-// the level determines rows and columns:
+// productGeneric adds a tile of the matrix product a·b to dst. The level determines the
+// number of rows and columns of a tile. For i < rows and j < columns:
 //
 //	dst[i·dstRow+j] += Σ_k a[i·aRow+k·aColumn] · b[k·bRow+j]        for k < n
 //
 // n > 0. The loop also prefetches sRows rows of s and of q into the level-2 cache. Such
 // a row has one float32 per column of the tile, and rows start sRow bytes apart. The
 // argument every is the number of terms between two prefetches, because prefetching all
-// rows at once would delay the loads of b. If sRows is 0, s and q may be nil; otherwise every > 0.
+// rows at once would delay the loads of b. If sRows is 0, s and q may be nil. If sRows > 0, every > 0.
 //
 // Speed limit: 2·n flops per sum. All sums stay in registers.
 func productGeneric(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *float32, bRow, n int, s, q *byte, sRow, sRows, every int) {
@@ -85,8 +85,8 @@ var peakResult atomic.Uint32 // bits of a float32; prevents the compiler from re
 //	a = max(a, floor)
 //	if a ≠ 0: append column+j to index, a to value
 //
-// It returns the number of appended elements. index and value have [Width] elements
-// more than p; the elements after the appended ones are undefined.
+// It returns the number n of appended elements. index and value have [Width] elements
+// more than p; after the call their elements from n on are undefined.
 //
 // Speed limit: the loop reads and writes S and Q, 16 bytes per element.
 func averageGeneric(index []int32, value, p, s, q []float32, column int32, gradient, square, threshold, rate, floor float32) (n int) {
@@ -115,7 +115,7 @@ func averageGeneric(index []int32, value, p, s, q []float32, column int32, gradi
 //
 //	dst[j] += value[n] · d[index[n]·dim+j]        for j < len(dst)
 //
-// It returns the final n. index increases; len(dst) is a positive multiple of [Width].
+// It returns the final n. index is in increasing order; len(dst) is a positive multiple of [Width].
 //
 // Speed limit: 2·len(dst) flops per nonzero, and the load of its row of d from the level-2
 // cache. A block of atoms stays there if the caller uses it for all codes before the next block.
@@ -142,10 +142,10 @@ func decodeGeneric(dst []float32, index []int32, value, d []float32, dim int, en
 }
 
 // moveAtomGeneric updates an atom d by a step of AdaGrad. h is the atom's row of H, the
-// sums of squared gradients, and p its row of P, the steps. m sums the products of the
-// atom's codes with the residuals of some words, and n the squares of these products. The
-// loop adds the words in index; value holds their codes and r their residuals. For
-// j < len(h):
+// sums of squared gradients, and p its row of P, the steps. For some words, m holds
+// the sums of the products of codes and residuals, and n the sums of the products' squares.
+// The loop adds the products of the words in index. value holds the codes of these words,
+// and r the residuals. For j < len(h):
 //
 //	x = value[i] · r[index[i]·dim+j]        for i < len(index)
 //	M = m[j] + Σ x, N = n[j] + Σ x²
@@ -184,7 +184,7 @@ func moveAtomGeneric(h, p, d, m, n []float32, index []int32, value, r []float32,
 //
 //	p[n] = Σ_j r[j] · d[index[n]·dim+j]        for j < len(r)
 //
-// It returns the final n. index increases; len(r) is a multiple of [Width].
+// It returns the final n. index is in increasing order; len(r) is a multiple of [Width].
 //
 // Speed limit: 2·len(r) flops per nonzero, and the load of its row of d from the level-2 cache.
 func dotsGeneric(p []float32, index []int32, r, d []float32, dim int, end int32) (n int) {
@@ -296,8 +296,8 @@ func sumGeneric(a []float32) (total float64) {
 // are rounded after each operation, so that all levels compute the same bits. Conversions to
 // float32 keep the compiler from fusing a multiplication with an addition.
 
-// productBytesGeneric computes a tile of a product. For i < rows and j < columns, where the
-// level determines rows and columns:
+// productBytesGeneric computes a tile of a product. The level determines the number of rows
+// and columns of a tile. For i < rows and j < columns:
 //
 //	dst[i·dstRow+j] = start[j] + Σ_k a[i·aRow+k]·b[(k/4·columns+j)·4+k%4]        for k < 4n
 //
@@ -349,7 +349,7 @@ func peakBytesGeneric(n int) {
 //
 //	p[i] = float32(start[k] + Σ_j r[j]·d[k·len(r)+j])·scale[k]        for j < len(r)
 //
-// r and d have the bytes of a and b in productBytesGeneric. len(r) is a positive
+// The bytes of r and d have the ranges of a and b in productBytesGeneric. len(r) is a positive
 // multiple of [ByteWidth], and len(index) is a multiple of 4.
 //
 // Speed limit: each element of the list loads a row of d from the level-2 cache.
@@ -417,7 +417,7 @@ func quantiseGeneric(dst []int8, x []float32, scale float32, offset int8) {
 
 // roundToEven rounds x to an integer, and ties to even. The magnitude of x is at most 2²².
 func roundToEven(x float32) float32 {
-	const unit = 3 << 22 // float32 numbers from 2²³ to 2²⁴ are integers
+	const unit = 3 << 22 // x+unit is between 2²³ and 2²⁴, where float32 numbers are integers
 	return float32(x+unit) - unit
 }
 
@@ -426,8 +426,8 @@ func roundToEven(x float32) float32 {
 //	x = float32(sums[j])·scale[j]
 //	if bit j%8 of members[j/8] is 0 and |max(x, floor)| > limit: append column+j to index, x to p
 //
-// It returns the number of appended elements. index and p have [Width] elements more than
-// sums; the elements after the appended ones are undefined. floor is 0 or −∞, and limit ≥ 0.
+// It returns the number n of appended elements. index and p have [Width] elements more than
+// sums; after the call their elements from n on are undefined. floor is 0 or −∞, and limit ≥ 0.
 //
 // Speed limit: loads of sums from the level-1 cache, and of scale from the level-2 cache.
 func candidatesGeneric(index []int32, p []float32, sums []int32, scale []float32, members []byte, column int32, limit, floor float32) (n int) {
@@ -442,8 +442,8 @@ func candidatesGeneric(index []int32, p []float32, sums []int32, scale []float32
 	return n
 }
 
-// advanceGeneric computes a step of FISTA for the atoms of a list: b holds their codes, z the
-// extrapolated codes and p the products of the residual with the atoms. For i < len(p):
+// advanceGeneric computes a step of FISTA for the atoms of a list. b holds the codes, z the
+// extrapolated codes, and p the products of the residual with the atoms. For i < len(p):
 //
 //	u = z[i] + step·p[i]
 //	x = max(sgn(u)·max(|u| − threshold, 0), floor)
@@ -453,9 +453,9 @@ func candidatesGeneric(index []int32, p []float32, sums []int32, scale []float32
 //	q = round(min(max(scale·(z[i]·v[i]), −127), 127))
 //	if q ≠ 0: append index[i] to active, q to bytes
 //
-// It returns the number of appended elements, and the largest |z[i]·v[i]|. Each operation is
+// It returns the number n of appended elements, and the largest |z[i]·v[i]|. Each operation is
 // rounded to float32; the sign of a zero is undefined. active and bytes have [Width] elements
-// more than p; the elements after the appended ones are undefined. len(p) is a multiple of
+// more than p; after the call their elements from n on are undefined. len(p) is a multiple of
 // [Width].
 //
 // Speed limit: five loads and two stores per element, in the level-1 cache.

@@ -15,15 +15,15 @@ type Kernels struct {
 	Name string // generic, avx2, avxvnni, avx512, avx512vnni, neon or dotprod
 	why  string // the reason to choose this level
 
-	// Decode adds the product of a sparse code and D to dst, for atoms with an index
-	// below end.
+	// Decode adds the product of a sparse code and D to dst. It uses only the atoms whose
+	// indices are below end.
 	Decode func(dst []float32, index []int32, value, d []float32, dim int, end int32) int
 
-	// MoveAtom updates an atom, a row of D, by a step of AdaGrad. It also updates the atom's
-	// rows of H, the sums of squared gradients, and of P, the steps.
+	// MoveAtom updates an atom (a row of D) by a step of AdaGrad. It also updates the atom's
+	// row of H (sums of squared gradients) and the atom's row of P (steps).
 	MoveAtom func(h, p, d, m, n []float32, index []int32, value, r []float32, dim int, c0, c1, c2, c3, c4, epsilon, step float32)
 
-	// Dots multiplies a residual with the atoms of a sparse code with an index below end.
+	// Dots multiplies a residual with the atoms of a sparse code whose indices are below end.
 	// Axpy computes c[j] += x·g[j].
 	Dots func(p []float32, index []int32, r, d []float32, dim int, end int32) int
 	Axpy func(c []float64, x float64, g []float32)

@@ -1,6 +1,6 @@
 package simd
 
-// Width is the number of floats in the widest register. The length of a padded row is a multiple of it.
+// Width is the number of floats in the widest register. The length of a padded row is a multiple of Width.
 const Width = 16
 
 // Pitch returns the length of a padded row of the given width, in floats.
@@ -27,7 +27,7 @@ func (m *Matrix) Resize(rows, width int) {
 }
 
 // Zero resizes m and sets it to zeros, for products that are added to it. Its pitch is a
-// multiple of edge, so that a tile that reaches beyond a row doesn't change the next.
+// multiple of edge, so that a tile that reaches beyond a row doesn't change the next row.
 func (m *Matrix) Zero(rows, width int) {
 	m.Width, m.Pitch = width, (width+edge-1)&^(edge-1)
 	m.Data = Sized(m.Data, (rows+edge)*m.Pitch)

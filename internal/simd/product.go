@@ -10,13 +10,13 @@ const (
 	// product by less than edge.
 	edge = 32
 
-	// TileRows is a multiple of the rows of every level's tiles. Workers should share
-	// work in multiples of it.
+	// TileRows is a multiple of the number of rows of a tile, at every level. The number
+	// of rows that a worker processes should be a multiple of TileRows.
 	TileRows = 24
 
 	// correlateColumns is the number of sums of a row that Correlate passes on at once.
 	// The sums of a tile's rows stay in the level-1 cache. correlateColumns is a multiple of
-	// the columns of every level's tiles.
+	// the number of columns of a tile, at every level.
 	correlateColumns = 256
 )
 
@@ -49,8 +49,8 @@ func (k *Kernels) Multiply(out Matrix, rows int, a View, b Matrix, terms int) {
 //	sums[j] = Σ_l x[i][l] · p[column+j][l]        for j < len(sums)
 //
 // The columns of a row come in increasing order. A block of columns stays in the
-// level-2 cache while all rows use it. If ahead isn't nil, Correlate prefetches its elements
-// of the same rows and columns into the level-2 cache, for the callback. Correlate grows the
+// level-2 cache while all rows use it. If ahead isn't nil, Correlate prefetches the elements of
+// ahead in the same rows and columns into the level-2 cache, for the callback. Correlate grows the
 // caller's scratch memory if necessary; no other goroutine may use it.
 func (k *Kernels) Correlate(x Matrix, lo, hi int, p *Panels, ahead *State, scratch *[]float32, each func(i, column int, sums []float32)) {
 	*scratch = Sized(*scratch, k.rows*correlateColumns)

@@ -25,8 +25,8 @@ type Averaging struct {
 	Floor     float32 // 0 for nonnegative codes, −∞ for others
 }
 
-// Average computes a step of dual averaging for len(p) elements of row i of s, beginning
-// at column. It appends the nonzero codes to index and value. p holds the products of
+// Average computes a step of dual averaging for len(p) elements of row i of s, from the
+// given column on. It appends the nonzero codes to index and value. p holds the products of
 // the row's residual with atoms. For j < len(p), with S and Q of element column+j:
 //
 //	S += Gradient·p[j]

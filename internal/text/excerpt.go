@@ -14,8 +14,8 @@ import (
 // Lines holds statistics of the lines of texts. They distinguish an author's own words from quotations and headers.
 type Lines struct {
 	repeated passages       // lines that occur more than once and don't begin with a symbol
-	heads    map[string]int // number of texts with a line that has this head; see headOf
-	symbols  map[rune]int   // number of texts with at least three words that begin with this symbol
+	heads    map[string]int // heads[h] is the number of texts that have a line with the head h; see headOf
+	symbols  map[rune]int   // symbols[r] is the number of texts that have at least three words beginning with r
 	least    int            // a head or symbol is common if at least this number of texts has it
 }
 
@@ -56,7 +56,6 @@ func NewLines(texts []string) *Lines {
 	return s
 }
 
-// hashLine returns the FNV-1a hash of a line.
 func hashLine(line string) uint64 {
 	h := fnv.New64a()
 	io.WriteString(h, line)
@@ -188,8 +187,8 @@ func splitAttributions(sentences []string) (parts []string) {
 	return parts
 }
 
-// withoutMarks removes marks of quotation and of tables from the beginnings of words. It then removes leading words
-// without letters, digits and emoji.
+// withoutMarks removes the marks > and | from the beginning of each word. It then removes all words before the first
+// word that contains a letter, digit or emoji.
 func withoutMarks(line string) string {
 	words := strings.Fields(line)
 	for i, word := range words {
@@ -398,8 +397,8 @@ func (f finder) window(line string, n int) string {
 	return mark + Truncate(strings.ToValidUTF8(line[start:], ""), n-utf8.RuneCountInString(mark))
 }
 
-// Truncate shortens a text to n ≥ 1 characters. It cuts the text at the end of a word if that costs at most a quarter
-// of the characters. An ellipsis replaces the rest.
+// Truncate shortens a text to n characters, but at least 1. It cuts at the end of a word if that costs at most a
+// quarter of the characters. An ellipsis replaces the rest.
 func Truncate(text string, n int) string {
 	runes := []rune(text)
 	if n = max(n, 1); len(runes) <= n {

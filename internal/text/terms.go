@@ -26,7 +26,7 @@ type Terms struct {
 	Single  int      // number of words that aren't phrases
 	Starts  []int64  // start of each text in IDs
 	IDs     []uint32 // distinct words of each text, then its phrases
-	Counted []bool   // if forLabels: whether each of IDs counts for labels in its text
+	Counted []bool   // if forLabels: Counted[i] reports whether IDs[i] counts for labels in its text
 	Counts  []int32  // number of texts in which each word counts for labels
 	Beside  []int32  // if forLabels: number of texts in which each word stands beside a mail address
 }
@@ -115,7 +115,7 @@ func (b *builder) id(word string) uint32 {
 	return id
 }
 
-// count determines which words of a text count for labels, and appends the text's parts. Call it after add.
+// count determines which words of a text count for labels, and appends the text's parts. Call count after add.
 func (b *builder) count(text tokens) {
 	b.Counted = append(b.Counted, make([]bool, len(b.IDs)-len(b.Counted))...)
 	pair := "" // the previous word, if it is a pair of characters

@@ -46,7 +46,7 @@ const (
 	wholeText    = 20000 // characters of a text on its own page
 	examples     = 5     // texts with the middle values of a dimension, and as many with the smallest
 
-	excerptDimensions = 4 // strongest dimensions of a text, whose words the excerpts of its neighbours show
+	excerptDimensions = 4 // strongest dimensions of a text; excerpts of its neighbours show their words
 )
 
 // An Explorer serves the page of one model. Its methods may be called concurrently.
@@ -63,7 +63,7 @@ type Explorer struct {
 	topics       func() *topicTable
 	duplicates   func() duplicatesAnswer
 	labelsLock   sync.Mutex
-	labels       interpret.Labels // replaced, never changed
+	labels       interpret.Labels // replaced as a whole, never changed in place
 	labelsFile   fs.FileInfo      // describes the file with the labels; nil without a file
 	stopWords    []string
 }
@@ -106,9 +106,9 @@ type summary struct {
 	Explained  float64      `json:"explained,omitempty"` // explained variance, 0 to 1; 0 if not measured
 	Judge      string       `json:"judge,omitempty"`     // vectors of the word intrusion test
 	Analogy    string       `json:"analogy,omitempty"`   // an example of a sum of words
-	Nonzeros   int          `json:"nonzeros"`            // of all codes
-	PerWord    histogram    `json:"per_word"`            // nonzeros of rows
-	PerDim     histogram    `json:"per_dimension"`       // nonzeros of live dimensions
+	Nonzeros   int          `json:"nonzeros"`            // number of nonzeros of all codes
+	PerWord    histogram    `json:"per_word"`            // nonzeros per row
+	PerDim     histogram    `json:"per_dimension"`       // nonzeros per live dimension
 	Strongest  []int        `json:"strongest"`           // live dimensions, strongest first
 	Dimensions []dimension  `json:"dimensions"`          // K
 }
@@ -118,10 +118,10 @@ type dimension struct {
 	Words       int      `json:"words"`            // number of nonzeros
 	Top         []string `json:"top"`              // words of the positive pole, see [interpret.Index.Words]
 	Bottom      []string `json:"bottom,omitempty"` // words of the negative pole
-	Label       []string `json:"label"`            // of the positive pole, see [interpret.Index.Label]
+	Label       []string `json:"label"`            // label of the positive pole, see [interpret.Index.Label]
 	BottomLabel []string `json:"bottom_label,omitempty"`
 	Negative    bool     `json:"negative,omitempty"`  // the negative pole is stronger
-	Coherence   *float64 `json:"coherence,omitempty"` // of the stronger pole, see [interpret.Index.Coherence]
+	Coherence   *float64 `json:"coherence,omitempty"` // coherence of the stronger pole, see [interpret.Index.Coherence]
 
 	Accuracy       *float64 `json:"accuracy,omitempty"` // see [Options]
 	BottomAccuracy *float64 `json:"bottom_accuracy,omitempty"`
@@ -133,7 +133,7 @@ type wordAnswer struct {
 	Active  []interpret.Weight `json:"active"` // nonzeros in decreasing order of absolute value
 	Nearest []neighbour        `json:"nearest"`
 	Columns [][2]string        `json:"columns,omitempty"` // names and values of the other columns of a text
-	Topic   topics.ID          `json:"topic"`             // the narrowest one
+	Topic   topics.ID          `json:"topic"`             // narrowest topic of the row
 	Themes  []interpret.Weight `json:"themes,omitempty"`  // cosines with the nearest themes, largest first
 	texts
 }
@@ -143,7 +143,7 @@ type texts struct {
 	Texts map[string]string `json:"texts,omitempty"`
 }
 
-// add adds an excerpt of the text of a row, with some of the given words, if rows are texts.
+// If rows are texts, add adds an excerpt of the text of a row. It prefers sentences with the given words.
 func (t *texts) add(x *Explorer, row int, words []string) {
 	if x.summary.Texts {
 		text, _ := x.index.Excerpt(row, words, listedText)
@@ -151,7 +151,7 @@ func (t *texts) add(x *Explorer, row int, words []string) {
 	}
 }
 
-// addHit adds a snippet of the text of a row with the words of a query, if rows are texts.
+// If rows are texts, addHit adds a snippet of the text of a row, which shows the words of a query.
 func (t *texts) addHit(x *Explorer, row int, words []string, length int) {
 	if x.summary.Texts {
 		t.set(x, row, x.index.Snippet(row, words, length))
@@ -174,7 +174,7 @@ type dimensionAnswer struct {
 	Dimension int       `json:"dimension"`
 	Words     int       `json:"words"` // number of nonzeros
 	Variance  float64   `json:"variance"`
-	Histogram histogram `json:"histogram"` // of the nonzeros
+	Histogram histogram `json:"histogram"` // histogram of the nonzeros
 	Top       []entry   `json:"top"`
 	Bottom    []entry   `json:"bottom"`
 
@@ -193,17 +193,17 @@ type entry struct {
 	Value float32 `json:"value"`
 }
 
-// A pair counts the rows in which a dimension co-occurs with another, or the rows of a selection that use the
+// A pair counts the rows in which a dimension co-occurs with another dimension, or the rows of a selection that use the
 // dimension.
 type pair struct {
 	Dimension   int     `json:"dimension"`
 	Opposite    bool    `json:"opposite,omitempty"` // opposite poles co-occur
-	Words       int     `json:"words"`              // number of rows (of two dimensions: at the same or opposite poles)
+	Words       int     `json:"words"`              // number of rows in which the poles co-occur, or of the selection
 	Expected    float64 `json:"expected"`           // number of rows by chance
 	Correlation float64 `json:"correlation"`        // correlation of the signs (−1, 0, 1), negated if Opposite
 }
 
-// New returns an explorer of m, which must have codes and must not change afterwards. The page shows the name.
+// New returns an explorer of m, which must have codes and must not change afterwards. The page shows the argument name.
 // New computes the topics and maps in the background. It returns an error if [interpret.ReadLabels] or
 // [interpret.ReadStopWords] does, or if the memory for all answers isn't available.
 func New(m *model.Model, name string, o Options) (*Explorer, error) {
@@ -382,7 +382,7 @@ func (x *Explorer) checkDimension(k int) error {
 func (x *Explorer) word(row int) wordAnswer {
 	code := x.index.Code(row)
 	a := wordAnswer{Word: x.model.Codes.IDs[row], Row: row, Active: code.Weights(), Nearest: []neighbour{}}
-	var words []string // of the strongest dimensions
+	var words []string // words of the strongest dimensions
 	for _, w := range a.Active[:min(excerptDimensions, len(a.Active))] {
 		words = append(words, x.poleWords(w.Pole())...)
 	}
@@ -446,7 +446,7 @@ func (x *Explorer) dimension(k int) dimensionAnswer {
 func (x *Explorer) together(k int) []pair {
 	rows, values := x.index.Dimension(k)
 	codes := x.model.Codes
-	counts := make([]int32, 2*codes.Cols) // rows with the same and with opposite signs, by dimension
+	counts := make([]int32, 2*codes.Cols) // counts[2d:2d+2]: rows with the same and with opposite signs
 	var adding sync.Mutex
 	parallel.Ranges(len(rows), func(lo, hi int) {
 		part := make([]int32, len(counts))
@@ -483,8 +483,8 @@ func (x *Explorer) together(k int) []pair {
 	return pairs[:min(maxTogether, len(pairs))]
 }
 
-// matching returns the dimensions that more of the given rows use than by chance: n > 1 rows instead of the expected e.
-// They are in decreasing order of (n − e)/√e.
+// matching returns the dimensions that more of the given rows use than expected by chance: n > 1 rows, although e are
+// expected. The dimensions are in decreasing order of (n − e)/√e.
 func (x *Explorer) matching(rows []int) []pair {
 	counts := make([]int, x.model.Codes.Cols)
 	for _, row := range rows {
@@ -517,8 +517,8 @@ type histogram struct {
 	Counts []int   `json:"counts"`
 }
 
-// newHistogram counts values in bins over the smallest range that contains the values and zero. Bins of integers
-// have integer widths instead, and begin at the smallest value.
+// newHistogram counts values in bins over the smallest range that contains the values and zero. If integers is true,
+// bins instead have integer widths and begin at the smallest value.
 func newHistogram(values []float32, integers bool) histogram {
 	if len(values) == 0 {
 		return histogram{Counts: []int{}}

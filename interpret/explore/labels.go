@@ -90,7 +90,7 @@ func (x *Explorer) setStopWords(ctx context.Context, words, old []string) (*Expl
 }
 
 // serveModel returns a handler that sends the summary, which a page requests first. If another process has changed the
-// stop words, it calls changed with an explorer that has them.
+// stop words, it calls the function changed with an explorer that shows the new stop words.
 func (x *Explorer) serveModel(changed func(*Explorer)) http.Handler {
 	own := file("application/json", mustJSON(x.summary))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -124,8 +124,8 @@ func (x *Explorer) rebuild() (*Explorer, error) {
 	return y, err
 }
 
-// serveLabels returns a handler that sends all labels and stop words, after saving those that a browser on this machine
-// posts. [guard] refuses requests of other sites. After a change of stop words it calls changed with another explorer.
+// serveLabels returns a handler that first saves posted labels and stop words, and then sends all. [guard] refuses
+// other sites' requests. After a change of stop words, the handler calls the function changed with a new explorer.
 func (x *Explorer) serveLabels(changed func(*Explorer)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, err := parameter(r, "", 0)
@@ -144,8 +144,8 @@ func (x *Explorer) serveLabels(changed func(*Explorer)) http.Handler {
 	})
 }
 
-// postLabel saves the label or the stop words of a request, and returns an explorer that shows them. It requires JSON,
-// which no form of another site's page can send.
+// postLabel saves the label or the stop words in a request, and returns an explorer that shows them. The request must
+// contain JSON, because forms on other sites' pages can't send JSON.
 func (x *Explorer) postLabel(w http.ResponseWriter, r *http.Request) (*Explorer, error) {
 	if from, err := netip.ParseAddrPort(r.RemoteAddr); err != nil || !from.Addr().Unmap().IsLoopback() {
 		return nil, forbidden("change labels: only browsers on the machine of the model can")

@@ -29,7 +29,7 @@ const (
 
 	maxRows    = 100_000 // rows on the map of rows
 	maxAnchors = 4000    // rows that t-SNE places; the others are placed beside them
-	near       = 4       // anchors beside which a row is placed
+	near       = 4       // number of anchors beside which a row is placed
 	side       = math.MaxUint16
 )
 
@@ -50,7 +50,7 @@ type region struct {
 	// If the model has topics, a region is a topic, and has the colour of its broad topic.
 	Topic  *topics.ID `json:"topic,omitempty"`
 	Parent int        `json:"parent"` // index of the topic above, or −1
-	Radius float32    `json:"radius"` // median distance of its rows from the centre, along x or y, whichever is larger
+	Radius float32    `json:"radius"` // larger of the median distances of its rows from the centre along x and along y
 }
 
 // A dimensionMap is the map of live dimensions.
@@ -246,7 +246,7 @@ func topicRegions(rows []int, at [][2]float64, t *topics.Table) (regionOf []int,
 			regions[r].Colour = regions[p].Colour
 		}
 	}
-	members := make([][2][]float64, len(all)) // coordinates
+	members := make([][2][]float64, len(all)) // coordinates of the rows of each region
 	regionOf = make([]int, len(rows))
 	for i, row := range rows {
 		regionOf[i] = indexOf[narrowest(t, row)]
@@ -278,8 +278,8 @@ func topicRegions(rows []int, at [][2]float64, t *topics.Table) (regionOf []int,
 	return regionOf, regions
 }
 
-// chooseRows returns up to n rows with nonzeros: the first words, which are the most frequent in most files, or evenly
-// spaced texts.
+// chooseRows returns up to n rows with nonzeros: the first words, which in most files are the most frequent words, or
+// evenly spaced texts.
 func (x *Explorer) chooseRows(n int) []int {
 	codes := x.model.Codes
 	var rows []int
@@ -465,7 +465,7 @@ func divide(at [][2]float64) ([]place, []region) {
 	return places, regions
 }
 
-// chooseColour returns the colour whose nearest region among others is farthest from r.
+// chooseColour returns a colour for r: the colour whose nearest region in the slice others is farthest from r.
 func chooseColour(others []region, r region) int {
 	nearest := slices.Repeat([]float64{math.Inf(1)}, regionColours)
 	for _, o := range others {

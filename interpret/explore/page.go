@@ -69,8 +69,8 @@ func hashSource(text string) string {
 const (
 	neighbourhood   = 10      // words per dimension, or dimensions per word, by default
 	exportedTypical = 8       // rows of a topic
-	exportedText    = 1000    // characters of the beginning of a text, in which the page searches
-	exportedTexts   = 5000000 // characters of all beginnings; with many texts, each beginning is shorter, but has at least listedText characters
+	exportedText    = 1000    // characters of the beginning of a text; the page searches this beginning
+	exportedTexts   = 5000000 // characters of all beginnings; with many texts, beginnings are shorter, but have at least listedText characters
 )
 
 // WritePage writes one HTML file that shows the summary, the maps, the topics, and the given words and

@@ -28,23 +28,23 @@ type queryAnswer struct {
 	Kind      string    `json:"kind"` // see [interpret.Query]
 	Dimension int       `json:"dimension"`
 	Words     []string  `json:"words"`
-	Weights   []float64 `json:"weights"`           // of the words
+	Weights   []float64 `json:"weights"`           // weights of the words
 	Without   []int     `json:"without,omitempty"` // excluded dimensions
 	Unknown   []string  `json:"unknown"`           // unknown words of a text, or of a search
 
-	Dimensions []sumPart `json:"dimensions,omitempty"` // of the sum of the words
+	Dimensions []sumPart `json:"dimensions,omitempty"` // dimensions of the sum of the words
 	Nearest    []reason  `json:"nearest,omitempty"`
 
-	Total    int         `json:"total,omitempty"`    // number of texts with all words of a search; Words has the ids of the best
-	Matched  []string    `json:"matched,omitempty"`  // words of a search that texts have, without common ones
+	Total    int         `json:"total,omitempty"`    // number of texts with all words of a search; Words has the best ids
+	Matched  []string    `json:"matched,omitempty"`  // words of a search that occur in texts, except common words
 	Matching []pair      `json:"matching,omitempty"` // dimensions of the texts found
-	Topics   []found     `json:"topics,omitempty"`   // broad topics of the texts with all words, in decreasing order of their number
+	Topics   []found     `json:"topics,omitempty"`   // broad topics of the texts with all words, largest first
 	Of       []topics.ID `json:"of,omitempty"`       // narrowest topic of each text in Words
 	Failure  string      `json:"failure,omitempty"`  // error of [Options.Embed]
 	texts
 }
 
-// A found is the number of texts of a topic that a search found.
+// A found counts the texts of one topic among the texts that a search found.
 type found struct {
 	Topic topics.ID `json:"topic"`
 	Texts int       `json:"texts"`
@@ -71,7 +71,7 @@ type reason struct {
 type part struct {
 	Dimension int     `json:"dimension"`
 	Part      float64 `json:"part"`
-	Value     float64 `json:"value"` // in the word's code
+	Value     float64 `json:"value"` // value of the dimension in the word's code
 }
 
 // answerQuery answers a query. The nearest words are in decreasing order of their steered scores, see
@@ -82,7 +82,7 @@ func (x *Explorer) answerQuery(query, steer string) (a queryAnswer, err error) {
 		return a, err
 	}
 	q, err := x.index.Parse(query, x.currentLabels())
-	embeds := x.options.Embed != nil && q.Kind == interpret.QuerySearch // even if no text contains its words
+	embeds := x.options.Embed != nil && q.Kind == interpret.QuerySearch // even if no text contains words of the query
 	if embeds {
 		err = nil
 	}
@@ -146,8 +146,8 @@ func (x *Explorer) answerQuery(query, steer string) (a queryAnswer, err error) {
 	return a, nil
 }
 
-// topicsOf counts, by topic, the texts that contain all words of a search. If there are none, it counts the best texts.
-// It also returns the narrowest topic of each of the best texts.
+// topicsOf counts, by topic, the texts that contain all words of a search. If no text contains all of them, it counts
+// the best texts. It also returns the narrowest topic of each of the best texts.
 func (x *Explorer) topicsOf(query string, q interpret.Query) (counts []found, of []topics.ID) {
 	table := x.topics().table
 	for _, row := range q.Rows {

@@ -89,7 +89,7 @@ func (s *site) show(x *Explorer) {
 	s.routes.Store(&mux)
 }
 
-// routes returns the handlers of the page and its data. changed replaces the explorer.
+// routes returns the handlers of the page and its data. They call the function changed to replace the explorer.
 func (x *Explorer) routes(changed func(*Explorer)) routes {
 	mux := routes{
 		"/":               file("text/html; charset=utf-8", page(nil)),
@@ -145,14 +145,14 @@ func (x *Explorer) answerDimension(text string) (any, error) {
 // A textsAnswer holds excerpts and columns of rows.
 type textsAnswer struct {
 	Columns []string            `json:"columns"` // names
-	Values  map[string][]string `json:"values"`  // by id
+	Values  map[string][]string `json:"values"`  // by id of a text: its values of the columns
 	texts
 }
 
-// maxListed is the number of rows of a request for texts.
+// maxListed is the largest number of rows in a request for texts.
 const maxListed = 200
 
-// answerTexts returns the texts of rows, given their numbers with commas between.
+// answerTexts returns the texts of the rows in list, row numbers separated by commas.
 func (x *Explorer) answerTexts(list string) (any, error) {
 	a := textsAnswer{Columns: x.columnNames(), Values: map[string][]string{}}
 	for i, number := range strings.Split(list, ",") {

@@ -28,7 +28,7 @@ type topicTable struct {
 	Topics    []topics.Topic `json:"topics"`
 	Subtopics []topics.Topic `json:"subtopics"`
 	Columns   []breakdown    `json:"columns"`  // in decreasing order of agreement with the topics
-	Courses   []course       `json:"courses"`  // of columns of dates
+	Courses   []course       `json:"courses"`  // courses of the columns of dates
 	Blank     int            `json:"blank"`    // rows with empty texts
 	Outliers  []neighbour    `json:"outliers"` // rows with the smallest cosines with their nearest theme
 	texts
@@ -55,7 +55,7 @@ type breakdown struct {
 type course struct {
 	Name      string         `json:"name"`    // of a column of dates
 	By        string         `json:"by"`      // see [topics.Table.OverTime]
-	Periods   []topics.Value `json:"periods"` // of all rows
+	Periods   []topics.Value `json:"periods"` // counts of all rows
 	Topics    [][]int        `json:"topics"`  // number of rows of each topic in each period
 	Subtopics [][]int        `json:"subtopics"`
 }
@@ -184,8 +184,8 @@ func (x *Explorer) nearDuplicates() duplicatesAnswer {
 			keys[i] = strongest(x.index.Code(i))
 		}
 	})
-	firstRows := map[[3]int32][]int32{} // by key
-	earlier := make([][]int32, n)       // rows that a row is compared with
+	firstRows := map[[3]int32][]int32{} // firstRows[key] lists the first rows with the key
+	earlier := make([][]int32, n)       // earlier[i] lists the rows that row i is compared with
 	for i, key := range keys {
 		if key == strongest(interpret.Code{}) || x.model.Codes.Texts.Blank(i) {
 			continue

@@ -189,7 +189,7 @@ type square struct {
 	side         float64
 	points       float64
 	quarters     [4]int32 // indices in the tree; 0 for a quarter without points
-	leaf         bool     // all points are at mean
+	leaf         bool     // all points are at the same place, mean
 }
 
 // maxDepth is the largest depth of the tree. A square at this depth treats its points as one.
@@ -209,7 +209,7 @@ func (t *quadtree) insert(p [2]float64) {
 	for depth := range maxDepth {
 		s := &(*t)[at]
 		leaf := s.leaf && depth < maxDepth-1 && s.mean != p
-		if leaf { // the point here moves down, too
+		if leaf { // the point in this leaf moves down, too
 			s.leaf = false
 			mean, points := s.mean, s.points
 			quarter := &(*t)[t.quarter(at, mean)]

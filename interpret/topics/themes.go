@@ -68,8 +68,8 @@ func matrix(x []float32, dim int) simd.Matrix {
 	return m
 }
 
-// decode adds the reconstruction aD of row first+i to row i of rows, unless the text is empty. The outer loop is over
-// blocks of atoms, so that a block stays in the level-2 cache while all rows use it.
+// decode adds the reconstruction aD of row first+i of codes to row i of the matrix rows, unless the row's text is
+// empty. The outer loop is over blocks of atoms, so that a block stays in the level-2 cache while all rows use it.
 func decode(k *simd.Kernels, rows []float32, codes *vectors.Sparse, first int, atoms simd.Matrix) {
 	const blockAtoms = 256
 	next := make([]int, len(rows)/atoms.Pitch) // index of the next nonzero of each code
@@ -84,7 +84,7 @@ func decode(k *simd.Kernels, rows []float32, codes *vectors.Sparse, first int, a
 	}
 }
 
-// appendThemes appends a row with the positive values among cosines, which are in decreasing order. The row is empty
+// appendThemes appends a row with the positive cosines. The argument cosines is in decreasing order. The row is empty
 // unless the largest cosine exceeds the threshold chance.
 func appendThemes(codes *vectors.CSR, themes []int32, cosines []float32, chance float32) {
 	n := 0
@@ -112,8 +112,8 @@ func (b byTheme) Swap(i, j int) {
 	b.cosines[i], b.cosines[j] = b.cosines[j], b.cosines[i]
 }
 
-// AssignDimensions sets Dimensions from the codes of the rows, V×K. The theme of dimension k is the one with the largest
-// Σ_i |a_ik|·cosine², or None if the rows of the dimension have no theme.
+// AssignDimensions sets t.Dimensions from the codes of the rows, V×K. The theme of dimension k is the theme with the
+// largest Σ_i |a_ik|·cosine², or None if the rows of the dimension have no theme.
 func (t *Table) AssignDimensions(codes *vectors.CSR) {
 	themes := t.Codes
 	t.Dimensions = make([]ID, codes.Cols)

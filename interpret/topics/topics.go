@@ -31,8 +31,8 @@ import (
 	"overcomplete/vectors"
 )
 
-// An ID is the number of a topic, or [None]. Themes, the leaves of the tree, have the ids 0 to M−1. The branch that split
-// j of [model.Themes] divides has the id M+j. Ids thus don't depend on the rows. The topic "other" has the id 2M−1.
+// An ID is the number of a topic, or [None]. Themes, the leaves of the tree, have the ids 0 to M−1. Split j of
+// [model.Themes] divides branch M+j. Ids thus don't depend on the rows. The topic "other" has the id 2M−1.
 type ID int32
 
 // None means no topic or theme. In JSON it is null.
@@ -49,7 +49,7 @@ func (id ID) MarshalJSON() ([]byte, error) {
 // A Topic is a node of the tree. Its label and its rows don't depend on the number of broad topics.
 type Topic struct {
 	ID       ID        `json:"id"`
-	Label    string    `json:"label"`              // a name (see [Table.Rename]) or the Words with commas
+	Label    string    `json:"label"`              // a name (see [Table.Rename]), or the Words joined with commas
 	Words    []string  `json:"words"`              // keywords
 	Share    float64   `json:"share"`              // share of all rows, 0 to 1
 	Count    int       `json:"count"`              // number of rows
@@ -101,11 +101,11 @@ type Table struct {
 const (
 	exampleRows = 3     // largest number of examples of a topic
 	exampleText = 160   // characters of an example
-	compared    = 60    // number of rows that are compared with the examples, to count those that are alike
+	compared    = 60    // number of top-ranked rows that are compared with the examples, to count similar ones
 	maxText     = 20000 // bytes of a text that are compared
 	labelWords  = 3     // largest number of words of a label
-	maxRows     = 1000  // largest number of rows among which examples are chosen
-	maxChildren = 6     // largest number of subtopics of a topic
+	maxRows     = 1000  // largest number of a topic's rows that Typical considers
+	maxChildren = 6     // largest number of direct subtopics of a topic
 
 	// Limits of small branches; see Table.
 	smallShare  = 0.005
@@ -113,9 +113,9 @@ const (
 	minReach    = 0.15
 )
 
-// New returns the topics of the rows of m, a model with M themes. The argument x must index the codes of m. The
-// argument number is the number of broad topics, 1 to M. A row descends the tree from its root to one of the sixteen
-// themes that have the largest cosines with it ([Encode]), and belongs to all topics on its path. If ctx is cancelled,
+// New returns the topics of the rows of m, a model with M themes. The index x must be an index of the codes of m. The
+// argument number, 1 to M, is the number of broad topics. [Encode] gives each row up to sixteen themes. The row
+// descends the tree from the root to one of these themes, and belongs to all topics on its path. If ctx is cancelled,
 // New returns ctx.Err().
 func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*Table, error) {
 	codes, err := Encode(ctx, m)
@@ -194,7 +194,7 @@ func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*
 	return t, ctx.Err()
 }
 
-// label returns a labelled topic for each branch, by id, and one for "other". It also returns the share of each
+// label returns a labelled topic for each branch, by id, and one more for "other". It also returns the share of each
 // branch's texts that contain a word of the label (see [interpret.Index.GroupLabels]). The argument broad is the
 // default number of broad topics.
 func (t *tree) label(x *interpret.Index, themeOf []ID, broad int) (topics []Topic, reach []float64) {
@@ -209,7 +209,7 @@ func (t *tree) label(x *interpret.Index, themeOf []ID, broad int) (topics []Topi
 	}
 	words, reach := x.GroupLabels(groups, ranges, labelWords)
 	topics = make([]Topic, len(words)+1)
-	order := t.shownFirst(broad) // so that their labels need no numbers
+	order := t.shownFirst(broad) // broad topics first, so that Distinct doesn't number their labels
 	ordered := make([][]string, len(words))
 	for i, id := range order {
 		ordered[i] = words[id]
@@ -221,14 +221,14 @@ func (t *tree) label(x *interpret.Index, themeOf []ID, broad int) (topics []Topi
 		same := t.smallest(int32(id))
 		topics[id], reach[id] = topics[same], reach[same]
 	}
-	if x.Codes.Texts != nil { // no words distinguish all texts
+	if x.Codes.Texts != nil { // the root has all texts, so no words describe it
 		topics[t.root()], reach[t.root()] = Topic{Words: []string{}, Label: "all"}, 1
 	}
 	topics[len(words)] = Topic{Words: []string{}, Label: "other"}
 	return topics, reach
 }
 
-// shownFirst returns the ids of all branches: first broad topics, then the subtopics below them, then the others.
+// shownFirst returns the ids of all branches: first broad topics, then the subtopics below them, then the rest.
 func (t *tree) shownFirst(broad int) []int32 {
 	order := t.largestFirst(t.divide(t.root(), broad))
 	listed := make([]bool, len(t.branches))
@@ -251,10 +251,10 @@ func (t *tree) largestFirst(ids []int32) []int32 {
 	return ids
 }
 
-// Typical returns up to n rows, with excerpts of up to length characters. It divides the topic into n parts in the order
-// of its themes, and returns the row of each part that is nearest, by cosine, to the mean of the topic's normalised
-// codes. It prefers texts whose length in bytes is between the quartiles of the topic, and leaves out texts that share
-// a passage of eight words with another one. It considers at most 1,000 rows.
+// Typical returns up to n rows, with excerpts of up to length characters. It divides the topic into n parts in the
+// order of its themes, and returns the row of each part that is nearest, by cosine, to the mean of the topic's
+// normalised codes. It prefers texts whose length in bytes is between the quartiles of the topic, and leaves out texts
+// that share a passage of eight words with another example. It considers at most 1,000 rows.
 func (t *Topic) Typical(x *interpret.Index, n, length int) []Example {
 	rows := t.Spread(maxRows)
 	mean := make([]float64, x.Codes.Cols)
@@ -281,11 +281,11 @@ func (t *Topic) Typical(x *interpret.Index, n, length int) []Example {
 		ranked.Add(ranking.Item{Index: at, Score: score})
 	}
 	found := []Example{}
-	excerpts, telling := make([]string, len(rows)), make([]bool, len(rows)) // of the rows that were tried
-	taken := map[uint64]int{}                                               // index in found, by passage
-	parts, done := map[int]bool{}, map[int]bool{}                           // parts with an example; rows that are an example or resemble one
+	excerpts, telling := make([]string, len(rows)), make([]bool, len(rows)) // by index in rows, for rows that were tried
+	taken := map[uint64]int{}                                               // index in found, by passage of an example
+	parts, done := map[int]bool{}, map[int]bool{}                           // parts with an example; rows that are, or resemble, an example
 	items := ranked.Items()
-	for try := range 3 { // try telling texts of different parts, then telling texts of any part, then any text
+	for try := range 3 { // 0: telling excerpts, different parts; 1: telling excerpts, any part; 2: any row
 		for rank, item := range items {
 			part := item.Index * n / len(rows)
 			wanted := len(found) < n && (try > 0 || !parts[part])
@@ -327,8 +327,8 @@ func firstTaken(taken map[uint64]int, passages []uint64) (index int, ok bool) {
 
 var seed = maphash.MakeSeed()
 
-// passagesOf returns the hashes of all passages of eight words of a text. If the text has fewer words, they are the only
-// passage. A quote of a text thus shares passages with it, wherever its lines break.
+// passagesOf returns the hashes of all passages of eight words of a text. If the text has fewer words, they are the
+// only passage. A quote of a text thus shares passages with that text, wherever lines break.
 func passagesOf(text string) (passages []uint64) {
 	const passageWords = 8
 	var words []uint64
@@ -387,8 +387,8 @@ func (t *Table) BreakDown(column []string, n int) {
 const maxPeriods = 60
 
 // OverTime sets By, Periods, and the Values of topics to the periods of a column of ISO 8601 dates, which holds a value
-// for each row. It ignores empty values. The argument by is day, week, month, quarter, year, decade or century. If it is
-// empty, OverTime chooses the shortest of them such that at most 60 periods contain 90 % of the dates. Periods are in
+// for each row. It ignores empty values. The argument by is day, week, month, quarter, year, decade or century. If it
+// is empty, OverTime chooses the shortest period such that at most 60 periods contain 90 % of the dates. Periods are in
 // order of time. Each Values lists all periods, with or without rows, except long gaps in which no row has a date.
 // OverTime returns an error, and changes nothing, if a value is no date or if there would be more than 1,000 periods.
 func (t *Table) OverTime(column []string, by string) error {

@@ -18,7 +18,7 @@ type tree struct {
 	themes   int32
 	branches []branch
 	rows     []int32 // rows with a theme, in the order of their themes
-	starts   []int32 // index in rows of each theme's first row, M+1
+	starts   []int32 // starts[i] is the index in rows of theme i's first row; M+1 elements
 }
 
 // newTree returns the tree of themes, without rows.
@@ -40,7 +40,7 @@ func newTree(themes *model.Themes) *tree {
 	return t
 }
 
-// addRows sets the rows of the tree. Row i has the theme of[i], or None.
+// addRows sets the rows of the tree. The theme of row i is of[i], which may be None.
 func (t *tree) addRows(of []ID) {
 	for _, theme := range of {
 		if theme != None {
@@ -69,8 +69,8 @@ func (t *tree) rowsOf(id int32) []int32 {
 // root returns the branch of all themes.
 func (t *tree) root() int32 { return min(t.themes, int32(len(t.branches)-1)) }
 
-// divide returns the n branches into which a branch splits, or all its themes if it has fewer. The splits nearest to the
-// root come first.
+// divide splits a branch into n branches, or into all its themes if it has fewer than n. It uses the splits nearest to
+// the root first.
 func (t *tree) divide(id int32, n int) []int32 {
 	parts := []int32{id}
 	for len(parts) < n {
@@ -106,8 +106,8 @@ func (t *tree) smallest(id int32) int32 {
 	return id
 }
 
-// children divides a branch with rows into up to maxChildren branches, and returns those that have rows. A theme has no
-// children.
+// children divides a branch that has rows into up to maxChildren branches, and returns the branches that have rows. For
+// a theme, it returns none.
 func (t *tree) children(id int32) []int32 {
 	if id < t.themes {
 		return nil
@@ -115,9 +115,10 @@ func (t *tree) children(id int32) []int32 {
 	return slices.DeleteFunc(t.divide(t.smallest(id), maxChildren), func(part int32) bool { return len(t.rowsOf(part)) == 0 })
 }
 
-// descend returns the theme of a row, given the row's themes in increasing order and the powers of their cosines. Without
-// themes it returns None. From the root down, descend computes the sum of powers of each half of both sides of a split,
-// and follows the side with the largest sum. Sums of whole sides, or of quarters, agree less with classes of texts.
+// descend returns the theme of a row, given the row's themes in increasing order and the powers of their cosines.
+// Without themes it returns None. At each split, from the root down, it computes the sum of powers of each half of each
+// side, and follows the side with the largest sum. With sums of sides or quarters, themes agree less with classes of
+// texts.
 func (t *tree) descend(themes []int32, powers []float32) ID {
 	for id := t.root(); len(themes) > 1; {
 		at := t.split(id, themes)

@@ -183,7 +183,6 @@ func count(b []bool) int {
 	return n
 }
 
-// span returns the numbers from first to end−1.
 func span(first, end int) []int {
 	s := make([]int, end-first)
 	for i := range s {
@@ -203,7 +202,7 @@ func withDevelopment(train, dev, test int) func(seed uint64) split {
 	}
 }
 
-// withHeldOut chooses C on random training texts, which are held out of both folds.
+// withHeldOut chooses C on random training texts that it holds out. Neither fold trains on these texts.
 func withHeldOut(train, heldOut, test int) func(seed uint64) split {
 	return func(seed uint64) split {
 		order := shuffled(train, seed)

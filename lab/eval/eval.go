@@ -102,7 +102,7 @@ func Run(ctx context.Context, r *Representation, tasks []Task, seed uint64, fini
 	return results, err
 }
 
-// each runs f(0) to f(n−1) in parallel and returns the first error by index.
+// e.each calls f(0) to f(n−1) in parallel. It returns the error with the lowest index, or nil.
 func (e *evaluation) each(n int, f func(i int) error) error {
 	errs := make([]error, n)
 	if err := parallel.Each(e.ctx, n, func(i int) { errs[i] = f(i) }); err != nil {

@@ -26,7 +26,7 @@ type regression struct {
 	active   []int32 // terms that occur in the rows
 	outputs  int     // number of vectors w: 1 for two classes
 	mean     []float64
-	axes     *mat.Dense // columns are the principal axes of the rows; nil for the columns of X
+	axes     *mat.Dense // columns are the principal axes of the rows; nil to use the columns of X
 	variance []float64  // variance of the rows on each axis
 
 	base []float64 // by output: the score of a zero row
@@ -39,8 +39,8 @@ const (
 	fine   = 1e-3
 )
 
-// maxProducts limits the products with the Hessian in a fit. In the paper's tasks with GoogleNews A, each fit needs fewer
-// than a thousand.
+// maxProducts is the largest number of products with the Hessian in a fit. In the paper's tasks with codes of
+// GoogleNews by method A, no fit needs a thousand products.
 const maxProducts = 20000
 
 func newRegression(x *features, rows []int) *regression {
@@ -128,7 +128,7 @@ func (r *regression) fit(ctx context.Context, c float64, start parameters, preci
 			return nil, err
 		}
 		f.searchLine(change)
-		// A step that took no product is only rounding error.
+		// A step that needed no product with the Hessian is only rounding error.
 		if change <= precision*precision*floats.Sum(f.spread)/float64(r.outputs) || f.products == before {
 			return p, nil
 		}

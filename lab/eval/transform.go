@@ -6,17 +6,17 @@ import (
 	"overcomplete/vectors"
 )
 
-// Transforms maps names to the paper's alternatives to sparse coding (§3, "Alternative
-// Transformations"). Each maps V×L vectors to V×L vectors.
+// Transforms lists, by name, the alternatives to sparse coding that the paper tests (§3, "Alternative
+// Transformations"). Each function converts V×L dense vectors to V×L sparse vectors.
 var Transforms = map[string]func(*vectors.Dense) *vectors.Sparse{
-	// 1 where x is positive (equation thresh1).
+	// The value is 1 where x is positive (equation thresh1).
 	"thresh1": func(x *vectors.Dense) *vectors.Sparse {
 		return threshold(x, math.SmallestNonzeroFloat32, math.Inf(-1))
 	},
-	// 1 where x is at least the mean of all positive values, −1 where x is at most the mean of all
+	// The value is 1 where x is at least the mean of all positive values, and −1 where x is at most the mean of all
 	// negative values (equation thresh2, from Guo et al. 2014).
 	"thresh2": func(x *vectors.Dense) *vectors.Sparse {
-		var sum, n [2]float64 // positive, negative
+		var sum, n [2]float64 // of positive values and of negative values
 		for _, v := range x.Data {
 			if v != 0 {
 				sign := 0
@@ -27,7 +27,7 @@ var Transforms = map[string]func(*vectors.Dense) *vectors.Sparse{
 				n[sign]++
 			}
 		}
-		return threshold(x, sum[0]/n[0], sum[1]/n[1]) // NaN without such values
+		return threshold(x, sum[0]/n[0], sum[1]/n[1]) // a threshold without such values is NaN
 	},
 }
 

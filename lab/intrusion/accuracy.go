@@ -48,13 +48,13 @@ type Estimate struct {
 }
 
 const (
-	questionsPerKind = 10   // number of questions about a dimension with any intruders, and with matched ones
+	questionsPerKind = 10   // number of questions about a dimension with any intruders, and as many with matched ones
 	resamples        = 2000 // number of samples of the bootstrap
 )
 
 // Measure returns the accuracy of the positive poles of codes, V×K, of the test's words, judged by their reference
-// vectors. The answer to a question is the word with the smallest mean cosine with the other four. The mean of the
-// reference vectors is subtracted first, because it separates words mostly by their frequency.
+// vectors. The answer to a question is the word whose mean cosine with the other four is smallest. The mean of the
+// reference vectors is subtracted first, because this mean separates words mostly by their frequency.
 //
 // Each live dimension has ten questions with any intruder and ten with a matched intruder. Matching
 // assumes that rows are in decreasing order of frequency. Intervals are bootstrapped over dimensions.
@@ -122,8 +122,8 @@ func newJudge(x *vectors.Dense) *judge {
 	return j
 }
 
-// oddOneOut returns the index of the word with the smallest sum of cosines with the others. The cosine
-// with a zero vector is 0.
+// oddOneOut returns the index of the word whose cosines with the other words have the smallest sum. The cosine with a
+// zero vector is 0.
 func (j *judge) oddOneOut(rows [5]int) int {
 	sums := make([]float64, len(rows))
 	for a, i := range rows {
@@ -174,9 +174,9 @@ func (a *Accuracy) Save(ctx context.Context, path string) error {
 	return atomicfile.WriteFile(ctx, path, true, func(w io.Writer) error { return json.NewEncoder(w).Encode(a) })
 }
 
-// Matched reads a file of [Accuracy.Save]. It returns the name of the reference vectors and, by pole,
-// the word intrusion accuracy with matched intruders. It returns an error if the file has scores of
-// dimensions that the model lacks, or scores outside [0, 1].
+// Matched reads a file that [Accuracy.Save] wrote. It returns the name of the reference vectors, and the word intrusion
+// accuracy with matched intruders of each pole. It returns an error if the file has scores outside [0, 1], or scores of
+// dimensions that the model lacks.
 func Matched(path string, dimensions int) (reference string, accuracy map[interpret.Pole]float64, err error) {
 	const maxBytes = 1 << 26 // enough for the scores of 100,000 dimensions
 	data, err := input.ReadRegular(path, maxBytes)

@@ -30,8 +30,8 @@ var Controls = []Control{RandomDictionary, WordRows}
 const controlLambda = 0.04
 
 // Encode encodes x, V×L, with the dictionary of a control. It returns early-stopped codes with at most n nonzeros per
-// row; they are nonnegative if the method is. [WordRows] has fewer atoms if x has fewer words. The error is
-// [train.ErrIdenticalRows] if all frequent words have the same vector.
+// row; the codes are nonnegative if the method's codes are. [WordRows] has fewer atoms if x has fewer words. The error
+// is [train.ErrIdenticalRows] if all frequent words have the same vector.
 func Encode(ctx context.Context, x *vectors.Dense, control Control, atoms, n int, method model.Method, seed uint64, device encode.Device) (*model.Model, error) {
 	y, norm, err := standardise(x, atoms)
 	if err != nil {
@@ -51,8 +51,8 @@ func Encode(ctx context.Context, x *vectors.Dense, control Control, atoms, n int
 	return m, nil
 }
 
-// standardise subtracts the mean of the frequent words from the rows of x, and divides these by their root mean square
-// norm. It returns the result and that norm.
+// standardise subtracts the mean of the frequent words from the rows of x, and divides the rows by their root mean
+// square norm. It returns the result and that norm.
 func standardise(x *vectors.Dense, atoms int) (*vectors.Dense, float64, error) {
 	frequent := train.TrainingRows(x, atoms)
 	mean := frequent.Mean()

@@ -73,7 +73,7 @@ type Score struct {
 	Questions int             `json:"questions"`
 	Accuracy  printing.Number `json:"accuracy"` // share of right answers, NaN without answers
 	// Agreement and Kappa are the results of [FleissKappa] for two categories, right and wrong. The paper's 57 %
-	// accuracy, 70 % agreement and κ of 0.40 fit these. With the five words as categories, κ would exceed 0.6.
+	// accuracy, 70 % agreement and κ of 0.40 fit these two. With the five words as categories, κ would exceed 0.6.
 	Agreement printing.Number `json:"agreement"`
 	Kappa     printing.Number `json:"kappa"`
 }

@@ -123,7 +123,7 @@ func (e *Experiments) write(b *strings.Builder, file string, t *eval.Table) erro
 	return writeTSV(filepath.Join(e.Dir, file), rows)
 }
 
-// intrusion scores dimensions by word intrusion (§4.1), judged by the vectors of [Experiments.Test].
+// intrusion adds the word intrusion accuracy of X, A and B to the report (§4.1). The vectors of e.Test are the judge.
 func (e *Experiments) intrusion(ctx context.Context, b *strings.Builder, a, binary *vectors.Sparse) error {
 	if e.Test == nil {
 		return nil

@@ -1,5 +1,5 @@
-// Package recall measures search by codes: the share of the nearest neighbours by dense vectors that
-// an inverted index of sparse codes finds.
+// Package recall measures how well search by codes replaces search by dense vectors. Recall is the share of the nearest
+// neighbours by dense vectors that an inverted index of sparse codes finds.
 //
 //	queries, err := recall.NewQueries(ctx, x, nil, 1000, 10, 1)
 //	r, err := queries.Measure(ctx, m, nil, model.QueryWeights) // r.Codes.Recall 0.62, r.Reranked.Recall 0.88
@@ -23,7 +23,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// Queries holds dense query vectors and, for each, its exact k nearest neighbours by cosine among the rows of an index.
+// Queries holds dense query vectors and for each query the exact k nearest neighbours by cosine among an index's rows.
 type Queries struct {
 	Rows       []int   // row numbers of the queries
 	Neighbours [][]int // by query: rows of the index, nearest first, without the query itself
@@ -34,8 +34,8 @@ type Queries struct {
 // Candidates is the number of rows that are reranked.
 const Candidates = 100
 
-// Recalls holds the results of five searches by the codes of a model. Let D be the model's dictionary, μ its mean and a
-// the code of a row. The reconstruction of the row is μ + aD.
+// Recalls holds the recall of five searches by the codes of a model. In the comments on its fields, D is the model's
+// dictionary, μ its mean, and a the code of a row, whose reconstruction is μ + aD.
 type Recalls struct {
 	// Codes scores documents by the cosine of their code and the code of the query.
 	Codes Recall `json:"codes"`
@@ -56,9 +56,9 @@ type Recall struct {
 	Stderr float64 `json:"stderr"` // standard error of Recall
 }
 
-// NewQueries draws up to n nonzero rows of queries, or of x if queries is nil. It finds the k nearest neighbours of each
-// among the rows of x. Ties are resolved in favour of lower row numbers. NewQueries returns an error if there is no
-// nonzero query, if x has at most k rows, or if the lengths of vectors differ.
+// NewQueries draws up to n nonzero rows of queries, or of x if queries is nil. It finds the k nearest neighbours of
+// each query among the rows of x. Ties are resolved in favour of lower row numbers. NewQueries returns an error if
+// there is no nonzero query, if x has at most k rows, or if the lengths of vectors differ.
 func NewQueries(ctx context.Context, x, queries *vectors.Dense, n, k int, seed uint64) (*Queries, error) {
 	q := &Queries{x: x, queries: queries}
 	from := q.from()
@@ -85,8 +85,8 @@ func NewQueries(ctx context.Context, x, queries *vectors.Dense, n, k int, seed u
 	return q, err
 }
 
-// Check returns an error if the rows of a model aren't the rows of x: if their number, their words or the vector length
-// differ.
+// Check returns an error if a model doesn't have the rows of x. It compares their number, their words and the vector
+// length.
 func Check(m *model.Model, x *vectors.Dense) error {
 	switch {
 	case m.Dictionary.Dim != x.Dim:

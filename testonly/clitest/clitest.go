@@ -34,7 +34,7 @@ var program string // path of the program that runs command lines
 // asProgram is the environment variable that makes a test binary run as the program.
 const asProgram = "OVERCOMPLETE_TEST_PROGRAM"
 
-// Main is the TestMain of tests whose own binary runs as the program. In that process it calls the function main.
+// Main is the TestMain of tests that run their own binary as the program. In such a process it calls the function main.
 func Main(m *testing.M, main func() int) {
 	if os.Getenv(asProgram) != "" {
 		os.Exit(main())

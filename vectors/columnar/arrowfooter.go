@@ -14,16 +14,16 @@ import (
 // fileMessages is an [ipc.MessageReader] of an Arrow file. It takes the schema and the positions of the messages from the
 // footer, because some programs write no valid schema message or no end marker.
 type fileMessages struct {
-	messages // of one block
+	messages // reads the message of the current block
 	file     io.ReaderAt
 	schema   *ipc.Message // nil once it is read
-	blocks   []arrowBlock // the next messages
+	blocks   []arrowBlock // positions of the next messages
 }
 
 // An arrowBlock is the position of a message in bytes.
 type arrowBlock struct{ at, size int64 }
 
-// Message returns the schema, then the dictionaries and record batches, or io.EOF after the last one.
+// Message returns the schema, then the dictionaries and record batches, or io.EOF after the last message.
 func (f *fileMessages) Message() (*ipc.Message, error) {
 	if m := f.schema; m != nil {
 		f.schema = nil
@@ -57,7 +57,7 @@ func openFileMessages(file io.ReaderAt, size int64) (*fileMessages, error) {
 		c.schema(schema)
 		putMessage(b, footer.GetInt16Slot(slot0, 0), schema.Pos)
 		for _, slot := range []flatbuffers.VOffsetT{slot2, slot3} { // dictionaries and record batches
-			const entry = 24 // bytes: the position, and the lengths of metadata and body
+			const entry = 24 // bytes of an entry: the position, and the lengths of metadata and body
 			n, at := c.vector(footer, slot)
 			for ; n > 0; n, at = n-1, at+entry {
 				f.blocks = append(f.blocks, arrowBlock{footer.GetInt64(at), int64(footer.GetInt32(at+8)) + footer.GetInt64(at+16)})
@@ -89,11 +89,11 @@ func (f *fileMessages) check(end int64) error {
 	return nil
 }
 
-// messageHead is the length of the beginning of a message that putMessage writes.
+// messageHead is the number of bytes that putMessage writes, the beginning of a message.
 const messageHead = 32
 
-// putMessage writes a message whose header is the schema at an offset of b: the offset of its table, the table's vtable,
-// and the table.
+// putMessage writes the beginning of a message into b: the offset of a table, the table's vtable, and the table. The
+// header of the message is the schema at the given offset of b.
 func putMessage(b []byte, version int16, schema flatbuffers.UOffsetT) {
 	const vtable, table, header = 4, 16, 20
 	put := binary.LittleEndian

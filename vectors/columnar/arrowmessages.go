@@ -24,7 +24,7 @@ import (
 // it or the library allocates them, and detects a stream that is cut short.
 type messages struct {
 	r    io.Reader
-	left int64 // rest in bytes, or negative if unknown
+	left int64 // number of bytes left in the stream, or negative if unknown
 }
 
 func (*messages) Retain()  {}
@@ -73,7 +73,7 @@ func (m *messages) read(n int64) (b []byte, err error) {
 		}
 		b = make([]byte, n)
 		_, err = io.ReadFull(m.r, b)
-	default: // from a pipe, grow the buffer as bytes arrive
+	default: // a pipe: grow the buffer as bytes arrive
 		b, err = input.ReadAll(io.LimitReader(m.r, n), int(n))
 	}
 	if err == io.EOF || err == io.ErrUnexpectedEOF || err == nil && int64(len(b)) < n {
@@ -85,8 +85,8 @@ func (m *messages) read(n int64) (b []byte, err error) {
 
 var errMetadata = errors.New("the metadata of a message is invalid")
 
-// Offsets in the vtable of the fields of a table, in the order in which Arrow's Message.fbs and
-// Schema.fbs declare them.
+// slot0 to slot6 are the offsets of a table's fields 0 to 6 in its vtable. The other constants number the
+// types of a message's header and of a column. Arrow's Message.fbs and Schema.fbs declare fields and types.
 const (
 	slot0, slot1, slot2, slot3, slot4, slot5, slot6 = 4, 6, 8, 10, 12, 14, 16
 
@@ -149,13 +149,13 @@ const (
 func decompressBuffers(batch flatbuffers.Table, body []byte, codec byte) ([]byte, error) {
 	const (
 		entry = 16 // bytes of an entry: position and length of a buffer
-		head  = 8  // bytes of the decompressed size, before a buffer
+		head  = 8  // bytes of the decompressed size, with which a buffer begins
 	)
 	ratio := map[byte]int64{codecLZ4: expansion[format.Lz4Raw], codecZstandard: expansion[format.Zstd]}[codec]
 	if ratio == 0 {
 		return nil, fmt.Errorf("unsupported compression (got codec %d of Arrow, want LZ4 or Zstandard)", codec)
 	}
-	buffer := func(at flatbuffers.UOffsetT) []byte { // returns the buffer whose entry is at an offset
+	buffer := func(at flatbuffers.UOffsetT) []byte { // returns the buffer that the entry at the given offset describes
 		from, n := batch.GetInt64(at), batch.GetInt64(at+entry/2)
 		return body[from:][:n]
 	}
@@ -247,10 +247,10 @@ func guardMetadata(f func() int64) (n int64, err error) {
 	return n, err
 }
 
-// elements bounds the elements of all vectors by the size of the metadata.
+// elements counts down the elements of vectors, which the size of the metadata limits.
 type elements struct{ left int }
 
-// vector returns the number of elements of a vector and its start. It panics if there are too many.
+// vector returns the number of elements of a vector and its start. It panics if there are too many elements.
 func (c *elements) vector(t flatbuffers.Table, slot flatbuffers.VOffsetT) (n int, start flatbuffers.UOffsetT) {
 	o := t.Offset(slot)
 	if o == 0 {

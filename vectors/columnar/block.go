@@ -40,7 +40,7 @@ type table interface {
 	// open returns the columns, and whether the table has the metadata of [WriteParquet].
 	open() (columns []tabular.Column, codes bool, err error)
 
-	// nextGroup begins to read the columns of a layout in the next group. It returns the number of its rows, or io.EOF.
+	// nextGroup begins to read the columns of a layout in the next group. It returns the row count, or io.EOF.
 	nextGroup(l *tabular.Layout) (rows int64, err error)
 
 	// text returns the current row of a column as a string. ok is false for null.
@@ -92,7 +92,7 @@ type rows struct {
 	*tabular.Layout
 	table
 	tabular.Block
-	left int64 // of the group
+	left int64 // rows left in the group
 }
 
 // A block ends after this many numbers or bytes of strings.
@@ -107,7 +107,7 @@ func (r *rows) next() (err error) {
 			return err
 		}
 	}
-	// Memory for as much as in the previous block, whose elements now belong to the reader.
+	// Allocate memory for as much as in the previous block, because the reader now owns that block.
 	r.Rows, r.Numbers = make([]tabular.Row, 0, len(r.Rows)), memory.Numbers(len(r.Numbers))[:0]
 	text := 0
 	for ; r.left > 0 && len(r.Numbers) < blockNumbers && len(r.Rows) < blockNumbers && text < blockText; r.left-- {
@@ -130,7 +130,7 @@ func (r *rows) next() (err error) {
 	return nil
 }
 
-// guard calls f. It converts panics of libraries, which damaged files cause, to errors.
+// guard calls f. It converts panics to errors, because libraries panic on damaged files.
 func guard(format string, f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

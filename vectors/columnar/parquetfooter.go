@@ -23,8 +23,8 @@ var errEncrypted = errors.New("is encrypted; decrypt it first")
 
 var errHeader = errors.New("a header is invalid")
 
-// fileMetaData has the fields of [format.FileMetaData] that this package needs. It accepts metadata
-// without a value, which that type refuses.
+// fileMetaData has the fields of [format.FileMetaData] that this package needs. Unlike that type,
+// it accepts metadata without a value.
 type fileMetaData struct {
 	Schema           []format.SchemaElement `thrift:"2,required"`
 	NumRows          int64                  `thrift:"3,required"`
@@ -58,7 +58,7 @@ func readFooter(r io.ReaderAt, size int64) (*fileMetaData, error) {
 	if err := scan(scanned, len(b), thrift.STRUCT, 0, &structs); err != nil {
 		return nil, fmt.Errorf("footer: %w", err)
 	}
-	// Few structs are larger than the description of a column in a row group.
+	// The estimate is high enough: few structs are larger than the description of a column in a row group.
 	if err := memory.Check(structs * uint64(unsafe.Sizeof(format.ColumnChunk{}))); err != nil {
 		return nil, err
 	}
@@ -72,8 +72,8 @@ func readFooter(r io.ReaderAt, size int64) (*fileMetaData, error) {
 	return footer, nil
 }
 
-// readTail reads the footer at the end of a file and prepends room for more bytes. A file of size bytes begins with
-// head bytes, and ends with the length of the footer and a magic number.
+// readTail returns the footer at the end of a file, after a gap of room bytes. A file of size bytes begins with head
+// bytes of other data, and ends with the length of the footer and a magic number.
 func readTail(r io.ReaderAt, size int64, magic string, head, room int) ([]byte, error) {
 	last := make([]byte, 4+len(magic))
 	end := size - int64(len(last))
@@ -104,7 +104,7 @@ func readTail(r io.ReaderAt, size int64, magic string, head, room int) ([]byte, 
 
 // scan checks a value of type t in a header of size bytes. It returns an error if the value is
 // nested too deeply or has lists of more elements than there are bytes left, and adds the number
-// of structs in lists to structs. The library needs this check because it allocates the declared
+// of structs in lists to *structs. The library needs this check because it allocates the declared
 // sizes before it reads, and recurses into nested values.
 func scan(r thrift.Reader, size int, t thrift.Type, depth int, structs *uint64) (err error) {
 	if depth > maxNested {

@@ -26,21 +26,21 @@ import (
 // justify. The rows [1 null 2], [] and null of a column of lists are five slots:
 //
 //	repetitions  0  1     1  0  0   // 0 starts a row
-//	definitions  3  2     3  1  0   // for a leaf defined at 3, in a list at 2
+//	definitions  3  2     3  1  0   // 3 is a value, 2 a null, 1 an empty list, 0 a null list
 //	values       1  ·     2  ·  ·
 type chunk[T float32 | string] struct {
 	leaf
 	decode     decoder[T]
 	file       io.ReaderAt
 	at, end    int64 // byte range of the next pages
-	rest       int64 // slots in the next pages
+	rest       int64 // number of slots in the next pages
 	codec      format.CompressionCodec
 	compressed []byte // buffer for a page
 	content    []byte // buffer for a decompressed page
 	dictionary []T
 
 	// The rest of the page.
-	left                           int // slots
+	left                           int // number of slots left
 	repetitionRuns, definitionRuns runs
 	fill                           func([]T) error // decodes the next values
 	indices                        runs            // indices into dictionary, if the page has them
@@ -48,7 +48,7 @@ type chunk[T float32 | string] struct {
 	// The current batch of slots.
 	repetitions []uint8 // repetition levels
 	definitions []uint8 // definition levels
-	values      []T     // by slot, where it is defined
+	values      []T     // values by slot, valid where the slot has a value
 	missing     bool    // some slots have no value
 	i           int     // current slot
 	ended       bool    // all slots are read
@@ -96,9 +96,9 @@ func openChunk[T float32 | string](file io.ReaderAt, size int64, group []format.
 	if at < 0 || m.NumValues < 0 || m.TotalCompressedSize < 0 || at > size || m.TotalCompressedSize > size-at {
 		return nil, fmt.Errorf("column %.60q is outside of the file (got %d bytes at %d, want at most %d)", l.Name, m.TotalCompressedSize, at, size)
 	}
-	const uncounted = 100 // bytes of a dictionary's header, which old programs did not count
+	const uncounted = 100 // bytes allowed for a dictionary's header, which old programs did not count
 	batch := 256
-	if l.inList > 0 { // a table has only one list to read
+	if l.inList > 0 { // a table has only one column of lists, so its batches may be larger
 		batch = 4096
 	}
 	c := &chunk[T]{leaf: l, decode: decode, file: file, at: at, end: min(at+m.TotalCompressedSize+uncounted, size), rest: m.NumValues, codec: m.Codec,
@@ -106,7 +106,7 @@ func openChunk[T float32 | string](file io.ReaderAt, size int64, group []format.
 	return c, c.nextBatch()
 }
 
-// advance skips n slots, at most the rest of the batch.
+// advance skips n slots. n must be at most the number of slots left in the batch.
 func (c *chunk[T]) advance(n int) error {
 	if c.i += n; c.i < len(c.values) {
 		return nil
@@ -219,7 +219,7 @@ func (c *chunk[T]) nextPage() error {
 		return err
 	}
 	c.at += n
-	if header.CRC != 0 && // 0 means that there is none
+	if header.CRC != 0 && // 0 means that there is no checksum
 		crc32.ChecksumIEEE(c.compressed) != uint32(header.CRC) {
 		return errors.New("the checksum is wrong")
 	}
@@ -256,7 +256,7 @@ func (c *chunk[T]) openPage(h *format.DataPageHeader, size int64) error {
 	return c.open(h.NumValues, repetitions, definitions, h.Encoding, b)
 }
 
-// cutLevels cuts the levels and their length off the beginning of a page.
+// cutLevels cuts the levels and their length off the beginning of the page *b, and returns the levels.
 func cutLevels(b *[]byte, encoding format.Encoding) (levels []byte, err error) {
 	if encoding != format.RLE {
 		return nil, fmt.Errorf("unsupported encoding of levels (got %v, want RLE)", encoding)
@@ -281,7 +281,7 @@ func (c *chunk[T]) openPageV2(h *format.DataPageHeaderV2, size int64) error {
 	return c.open(h.NumValues, c.compressed[:n], c.compressed[n:n+m], h.Encoding, b)
 }
 
-// open opens a page with the given number of slots, levels and values b.
+// open opens a page. The arguments are its number of slots, its levels, and its encoded values b.
 func (c *chunk[T]) open(slots int32, repetitions, definitions []byte, encoding format.Encoding, b []byte) error {
 	if slots < 0 {
 		return errHeader
@@ -325,7 +325,7 @@ func (c *chunk[T]) readDictionary(h *format.DictionaryPageHeader, size int64) er
 	if err != nil {
 		return err
 	}
-	const length = 4 // bytes of the length of a string
+	const length = 4 // bytes of a string's length field
 	if n < 0 || n > len(b)/cmp.Or(c.size, length) {
 		return errShort
 	}
@@ -336,7 +336,7 @@ func (c *chunk[T]) readDictionary(h *format.DictionaryPageHeader, size int64) er
 	return c.decode(c.leaf, next, c.dictionary)
 }
 
-// lookUp returns a function that decodes the next indices of a page, and fills a slice with their values.
+// lookUp returns a function that decodes the next indices of a page, and fills a slice with the dictionary's values.
 func (c *chunk[T]) lookUp() func([]T) error {
 	buffer := make([]uint32, cap(c.values))
 	return func(values []T) error {
@@ -401,7 +401,7 @@ func (c *chunk[T]) decompress(page []byte, size int64, codec format.CompressionC
 	return b, err
 }
 
-// gunzip decompresses a page into to. It returns an error unless the content has the length of to.
+// gunzip decompresses a page into the slice to. It returns an error unless the content has the length of this slice.
 func gunzip(page, to []byte) ([]byte, error) {
 	r, err := gzip.NewReader(bytes.NewReader(page))
 	if err != nil {

@@ -24,7 +24,7 @@ type leaf struct {
 	lists    int         // number of nested lists around a value
 	defined  uint8       // definition level of a value
 	inList   uint8       // minimum definition level of an element of a list
-	physical format.Type // of the values
+	physical format.Type // physical type of the values
 }
 
 // A schema holds the elements of a tree that are not parsed yet, in depth-first order. The columns of
@@ -36,7 +36,7 @@ type schema struct {
 
 var errSchema = errors.New("the schema is invalid")
 
-// column parses the next column of the table. classes has the names of the classes of columns.
+// column parses the next column of the table. The map classes has the class names by column.
 func (s *schema) column(classes map[string][]string) (l leaf, err error) {
 	e, before := s.elements[0], s.leaves
 	if err := s.walk(leaf{}, &l); err != nil {
@@ -95,7 +95,7 @@ func (s *schema) walk(l leaf, last *leaf) error {
 	return nil
 }
 
-// annotation returns the logical type of an element, also if it is only declared in the old form, or nil.
+// annotation returns the logical type of an element, or nil. The element may declare it in the old form, ConvertedType.
 func annotation(e format.SchemaElement) any {
 	if e.LogicalType.Value != nil {
 		return e.LogicalType.Value
@@ -131,7 +131,7 @@ func annotation(e format.SchemaElement) any {
 	return nil // such as intervals, which are read as bytes
 }
 
-// setType sets the type of a leaf's values and how they are read. Other values stay unreadable.
+// setType sets the type of a leaf's values, and how to read them. Values of unsupported types stay unreadable.
 func (l *leaf) setType(e format.SchemaElement) {
 	l.physical = e.Type.V
 	size := map[format.Type]int{format.Boolean: 1, format.Int32: 4, format.Int64: 8, format.Int96: 12, format.Float: 4,

@@ -21,8 +21,8 @@ var (
 	errUnsupported = errors.New("unsupported")
 )
 
-// A source returns the next n values of a page in PLAIN encoding, without the length of a string. n must be 1 for strings.
-// The next call overwrites the values.
+// A source returns the next n values of a page in PLAIN encoding. For strings, n must be 1, and the result lacks the
+// length field of the encoding. The next call overwrites the values.
 type source func(n int) ([]byte, error)
 
 // newSource returns the source of a page b, which has at most limit values.
@@ -60,7 +60,7 @@ func cut(b *[]byte, n int) ([]byte, error) {
 	return value, nil
 }
 
-// cutSized returns the bytes after a length of 4 bytes at the beginning of b. It cuts length and bytes off b.
+// cutSized cuts a length of 4 bytes off the beginning of b, and then that number of bytes, which it returns.
 func cutSized(b *[]byte) ([]byte, error) {
 	length, err := cut(b, 4)
 	if err != nil {
@@ -86,7 +86,7 @@ func decodeBits(encoding format.Encoding, b []byte) (source, error) {
 	plain := &packed{b: b, width: 1}
 	read := func(to []uint8) error { return unpack(plain, to) }
 	switch {
-	case encoding == format.RLE && len(b) >= 4: // after a length of 4 bytes
+	case encoding == format.RLE && len(b) >= 4: // the runs follow a length field of 4 bytes
 		r := &runs{b: b[4:], width: 1}
 		read = func(to []uint8) error { return readRuns(r, to) }
 	case encoding != format.Plain:
@@ -147,10 +147,10 @@ func decodeStrings(l leaf, limit int, b []byte, shared bool) (source, error) {
 }
 
 // deltas decodes at most limit whole numbers in DELTA_BINARY_PACKED encoding: the first number, then blocks of
-// differences between successive numbers. A block stores its least difference, and how much each difference exceeds it,
-// bit-packed in parts of different widths. deltas also returns the bytes after the last block.
+// differences between successive numbers. A block stores its minimum difference. Then it stores how much the
+// differences exceed it, bit-packed in parts of different widths. deltas also returns the bytes after the last block.
 func deltas(b []byte, limit int) (numbers []int64, rest []byte, err error) {
-	var header [3]uint64 // size of a block, number of its parts, numbers
+	var header [3]uint64 // differences per block, parts per block, and numbers in all
 	for i := range header {
 		x, n := binary.Uvarint(b)
 		if n <= 0 {
@@ -190,7 +190,7 @@ func deltas(b []byte, limit int) (numbers []int64, rest []byte, err error) {
 				return nil, nil, errHeader
 			}
 			if n := len(numbers) + len(part); n > cap(numbers) {
-				if err := memory.Check(3 * 8 * uint64(n)); err != nil { // the old memory and the doubled one
+				if err := memory.Check(3 * 8 * uint64(n)); err != nil { // the old memory, and the new memory of twice the size
 					return nil, nil, err
 				}
 			}
@@ -209,7 +209,7 @@ func deltas(b []byte, limit int) (numbers []int64, rest []byte, err error) {
 	return numbers, b, nil
 }
 
-// packed decodes bit-packed integers, which begin at the lowest bit of a byte. Their width is at most 64 bits.
+// packed decodes bit-packed integers of at most 64 bits. The lowest bits of a byte come first.
 type packed struct {
 	b     []byte
 	width int
@@ -241,12 +241,12 @@ func unpack[T uint8 | uint32 | uint64](p *packed, to []T) error {
 // runs decodes integers of width bits, at most 32, in Parquet's RLE encoding: runs of a repeated
 // value and runs of bit-packed values.
 type runs struct {
-	b        []byte // the next runs
+	b        []byte // bytes of the next runs
 	width    int
 	left     int // integers left in the current run
 	repeated bool
-	value    uint32 // of a repeated run
-	packed   packed // of a bit-packed run
+	value    uint32 // the value of a repeated run
+	packed   packed // the integers of a bit-packed run
 }
 
 // readRuns decodes the next len(to) integers. They must not be wider than T.

@@ -18,7 +18,7 @@ import (
 // An Arrow file consists of a magic number, padding, the stream and a footer.
 const (
 	arrowMagic  = "ARROW1"           // magic number at both ends of a file
-	arrowFile   = "ARROW1\x00\x00"   // the first one with padding
+	arrowFile   = "ARROW1\x00\x00"   // magic number at the beginning, with padding
 	arrowStream = "\xff\xff\xff\xff" // marker of each message of a stream
 )
 
@@ -121,7 +121,7 @@ func arrowType(t arrow.DataType) values {
 	return column(t.Name(), tabular.Other)
 }
 
-// arrowRows is a [table] of Arrow. It stores a record batch.
+// arrowRows implements [table] for Arrow. It holds one record batch at a time.
 type arrowRows struct {
 	messages func() (ipc.MessageReader, error)
 	r        *ipc.Reader
@@ -173,7 +173,7 @@ func (a *arrowRows) text(column int) (s string, ok bool, err error) {
 	return strings.Clone(values.ValueStr(i)), true, nil // a copy outside the memory of the batch
 }
 
-// raw returns values lo to hi−1 of an array of numbers, of size bytes each. It panics if the array is shorter.
+// raw returns the bytes of numbers lo to hi−1 of an array. Each has size bytes. It panics if the array is shorter.
 func raw(a arrow.Array, lo, hi, size int) []byte {
 	if lo == hi {
 		return nil

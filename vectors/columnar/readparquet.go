@@ -7,7 +7,7 @@ import (
 	"overcomplete/vectors/internal/tabular"
 )
 
-// parquetRows is a [table] of Parquet. It stores a page per column.
+// parquetRows implements [table] for Parquet. It holds one page per column at a time.
 type parquetRows struct {
 	file    io.ReaderAt
 	size    int64 // size of the file in bytes
@@ -15,9 +15,9 @@ type parquetRows struct {
 	footer  *fileMetaData
 	columns []leaf
 	group   int                    // number of opened row groups
-	texts   map[int]*chunk[string] // by column
-	numbers []*chunk[float32]      // columns of the vectors
-	finish  []func() error         // finish the chunks in texts and numbers
+	texts   map[int]*chunk[string] // chunks of string columns, by column
+	numbers []*chunk[float32]      // chunks of the vectors' columns
+	finish  []func() error         // functions that finish the chunks in texts and numbers
 }
 
 func (p *parquetRows) open() (columns []tabular.Column, codes bool, err error) {

@@ -17,7 +17,7 @@ import (
 )
 
 // values describes the type and kind of a column's values, or of the elements of Parquet's lists. A plain value is a
-// little-endian number of size bytes, or bytes.
+// little-endian number of size bytes, or a string of bytes.
 type values struct {
 	tabular.Column
 	size   int                             // of a plain value in bytes, or 0 for strings
@@ -27,13 +27,13 @@ type values struct {
 	element *values // type of the elements of Arrow's lists; nil for other values
 }
 
-// scalars returns the type of values that are only formatted.
+// scalars returns the type of values that are formatted as strings, and never read as numbers.
 func scalars(name string, size int, print func(b []byte) string) values {
 	return values{Column: tabular.Column{Type: name, Kind: tabular.Scalar}, size: size, print: print}
 }
 
-// numbers returns a type of numbers. get returns a number, whose shortest decimal must distinguish numbers of the given
-// bits.
+// numbers returns a type of numbers. The function get decodes a number. As a string, a number is the shortest decimal
+// that distinguishes floating-point numbers of the given bits.
 func numbers(name string, size, bits int, get func(b []byte) float64) values {
 	v := scalars(name, size, func(b []byte) string { return formatNumber(get(b), bits) })
 	v.Kind = tabular.Number
@@ -55,7 +55,7 @@ func integers(name string, size int, signed bool) values {
 	return v
 }
 
-// floats returns the type of numbers of IEEE 754 of 2, 4 or 8 bytes.
+// floats returns the type of IEEE 754 numbers with 2, 4 or 8 bytes.
 func floats(size int) values {
 	name := fmt.Sprint("float", 8*size)
 	switch size {
@@ -69,7 +69,7 @@ func floats(size int) values {
 	return v
 }
 
-// Limits of decimals. The decimals of 256 bits of both formats satisfy them.
+// Limits of decimals. The 256-bit decimals of Arrow and Parquet satisfy them.
 const (
 	maxScale   = 76
 	maxDecimal = 32 // bytes
@@ -124,7 +124,7 @@ func unsignedOf(b []byte) (x uint64) {
 	return x
 }
 
-// bigEndian returns the whole number of a decimal.
+// bigEndian returns the unscaled whole number of a decimal.
 func bigEndian(b []byte) *big.Int {
 	if len(b) > maxDecimal {
 		panic(fmt.Errorf("a decimal is too long (got %d bytes, want at most %d)", len(b), maxDecimal))
@@ -172,7 +172,7 @@ func formatDecimal(unscaled *big.Int, scale int) string {
 const timestampFormat = "2006-01-02T15:04:05.999999999"
 
 // instant returns the time that is t units after the start of 1970. A unit is a day, a second or a fraction of a
-// second. A count of nanoseconds would end in 2262.
+// second. Counting nanoseconds in int64 would end in 2262.
 func instant(t int64, unit time.Duration) time.Time {
 	if unit >= time.Second {
 		return time.Unix(t*int64(unit/time.Second), 0).UTC()
@@ -190,13 +190,13 @@ func formatUUID(b []byte) string {
 // huggingFace is the key of the metadata of Hugging Face datasets.
 const huggingFace = "huggingface"
 
-// classNames returns the names of the classes of each column, by the metadata that Hugging Face datasets writes.
+// classNames returns the names of the classes of each column, from the metadata that Hugging Face datasets writes.
 func classNames(metadata string) map[string][]string {
 	var m struct {
 		Info struct{ Features map[string]json.RawMessage }
 	}
 	names := map[string][]string{}
-	if json.Unmarshal([]byte(metadata), &m) != nil { // of another program
+	if json.Unmarshal([]byte(metadata), &m) != nil { // metadata of another program
 		return nil
 	}
 	for column, feature := range m.Info.Features {

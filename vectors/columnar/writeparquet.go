@@ -68,7 +68,7 @@ func WriteParquet(w io.Writer, codes *vectors.Sparse) error {
 	return p.Close()
 }
 
-// A typedColumn has the type of its values.
+// A typedColumn is a column with the type of its values.
 type typedColumn struct {
 	vectors.Column
 	tabular.Type

@@ -37,7 +37,7 @@ func encodeVEX(i *ir.Instruction) error {
 }
 
 // productBytes keeps two vectors of columns per row in registers. With AVX2, it adds two groups of 4 terms in 16 bits
-// and then widens them to 32. This takes five instructions for 64 multiplications; three of them use the two
+// and then widens the sums to 32. This takes five instructions for 64 multiplications; three of the five use the two
 // multipliers. With VNNI, VPDPBUSD limits the speed. With AVX-512, the loop has 83 instructions: 48 VPDPBUSD and
 // 28 loads. With AVX-VNNI, it has 45 instructions: 24 VPDPBUSD and 16 loads.
 func (l level) productBytes() {
@@ -89,7 +89,7 @@ func (l level) productBytes() {
 	finish()
 }
 
-// onesOfPairs returns a vector of ones. With AVX2, a multiplication by it adds pairs of 16 bits.
+// onesOfPairs returns 16-bit ones for AVX2, and nil for VNNI. A multiplication by the ones adds pairs of 16 bits.
 func (l level) onesOfPairs() (ones VecVirtual) {
 	if !l.vnni {
 		ones = l.constantBits(0x00010001)
@@ -126,7 +126,7 @@ func (l level) peakBytes() {
 	finish()
 }
 
-// dotsBytes multiplies four atoms at a time, which share each load of the residual. With AVX-512, 64 bytes of four
+// dotsBytes multiplies four atoms at a time. They share each load of the residual. With AVX-512, 64 bytes of four
 // atoms take five loads and four multiplications, so that the level-2 cache limits the speed.
 func (l level) dotsBytes() {
 	l.text("dotsBytes")
@@ -311,8 +311,8 @@ func (l level) decodeBytes() {
 	}
 }
 
-// each emits body for every vector of n elements; n is a multiple of a vector's length, and offset counts elements.
-// Instructions limit the speed more than loads: residual has 10 per vector of AVX-512, candidates 15, and advance 34.
+// each emits body for every vector of n elements. n is a multiple of a vector's length, and offset counts elements.
+// Instructions limit the speed more than loads do. Per AVX-512 vector, residual has 10, candidates 19 and advance 34.
 func (l level) each(n Register, body func(offset Register)) {
 	offset := GP64()
 	XORQ(offset, offset)
@@ -326,7 +326,7 @@ func (l level) each(n Register, body func(offset Register)) {
 	Label("done")
 }
 
-// storeLargest emits a return with the largest element of a vector as a result.
+// storeLargest emits instructions that store the largest element of v in the named result, and return.
 func (l level) storeLargest(v VecVirtual, result string) {
 	if l.wide {
 		high := YMM()
@@ -393,7 +393,8 @@ func (l level) quantise() {
 	finish()
 }
 
-// candidates skips a vector of atoms if none enters, as in most cases.
+// candidates with AVX2 skips a vector of atoms if none enters. With AVX-512 a mispredicted branch takes longer than two
+// compressions.
 func (l level) candidates() {
 	l.text("candidates")
 	index, p, sums, n := base("index"), base("p"), base("sums"), length("sums")

@@ -71,7 +71,7 @@ func (l level) dots() {
 		VADDPS(sum[3*size+i], sum[2*size+i], sum[2*size+i])
 		VADDPS(sum[2*size+i], sum[i], sum[i])
 	}
-	if !l.wide { // as total does with a wide vector
+	if !l.wide { // add the group's halves; for a wide vector, the method total does this
 		VADDPS(sum[1], sum[0], sum[0])
 	}
 	VMOVSS(l.total(sum[0]), floats(pp, i))

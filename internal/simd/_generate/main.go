@@ -28,13 +28,13 @@ type level struct {
 	vector   func() VecVirtual
 	floats   int // number of floats in a vector
 	rows     int // rows of a product's tile, which has two vectors per row
-	decode   int // number of vectors of a row that decode keeps in registers
-	sums     int // number of vectors of m and of n that moveAtom keeps in registers
-	multiple int // padded rows have a multiple of this number of vectors
+	decode   int // number of vectors of a row that the kernel decode keeps in registers
+	sums     int // number of vectors of m, and of n, that the kernel moveAtom keeps in registers
+	multiple int // the number of vectors in a padded row is a multiple of this
 	byteRows int // rows of productBytes's tile, which has two vectors per row
 }
 
-// twins maps names to the kernels in plain Go, whose signatures assembly copies.
+// twins maps names to the plain-Go kernels. The assembly kernels have the same signatures.
 var twins = make(map[string]*ast.FuncDecl)
 
 func main() {
@@ -255,7 +255,7 @@ func (l level) peak() {
 	finish()
 }
 
-// product keeps rows × two vectors of sums in registers. A step broadcasts each row's element of a to a register,
+// product keeps two vectors of sums per row in registers. A step broadcasts each row's element of a to a register,
 // which needs half as many loads as a broadcast for each vector.
 func (l level) product() {
 	l.text("product")
@@ -342,7 +342,7 @@ func tileRows(a, pitch Register, n int) (rows []Mem, registers []Register) {
 // part is the place of a vector in slices, or of the remaining elements at their end.
 type part struct {
 	level
-	offset Register   // number of elements before it
+	offset Register   // number of elements before the vector
 	mask   VecVirtual // AVX2: mask of the remaining elements; nil for a whole vector
 	k      Register   // AVX-512: mask of the vector's elements
 }
@@ -465,7 +465,7 @@ func (l level) elementwise(name string, slices, numbers []string, f func(x, numb
 	finish()
 }
 
-// sum adds in 16 float64 at every level, so that all levels round alike. On AVX2, it adds
+// sum keeps 16 float64 sums at every level, so that all levels round alike. On AVX2, it adds
 // one vector to two of four registers, and the next vector to the other two.
 func (l level) sum() {
 	l.text("sum")

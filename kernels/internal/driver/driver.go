@@ -1,8 +1,8 @@
 //go:build gpu
 
 // Package driver loads the CUDA driver on first use, so that a program with GPU support also starts on machines
-// without one. It adds the driver functions that [gorgonia.org/cu] lacks. Call [Err] first: the
-// functions of cu fail until it has returned nil:
+// without one. It adds the driver functions that [gorgonia.org/cu] lacks. Call [Err] first, because
+// the functions of cu fail until Err has returned nil:
 //
 //	if err := driver.Err(); err != nil {
 //		return err
@@ -39,7 +39,7 @@ const oldest = 11080
 
 var load = sync.OnceValue(func() error {
 	libraries := []string{"libcuda.so.1", "libcuda.so"}
-	// Folders of containers, WSL and NixOS, which the dynamic linker may not search.
+	// Folders of containers, WSL and NixOS; the dynamic linker may not search them.
 	for _, folder := range []string{"/usr/local/nvidia/lib64", "/usr/lib/wsl/lib", "/run/opengl-driver/lib"} {
 		libraries = append(libraries, folder+"/libcuda.so.1")
 	}
@@ -145,7 +145,7 @@ func (g *Graph) Launch(stream cu.Stream) error {
 // Destroy releases the graph. Pending launches still run.
 func (g *Graph) Destroy() error { return asError(C.cuGraphExecDestroy(g.executable)) }
 
-// Describe adds advice to an error of the driver, if there is any. If cu doesn't know the error, Describe uses the
+// Describe adds advice to an error of the driver if it knows any. If cu doesn't know the error, Describe uses the
 // driver's name for it. It returns other errors unchanged.
 func Describe(err error) error {
 	code := reflect.ValueOf(err)

@@ -17,7 +17,7 @@ type Kind int
 const (
 	Other  Kind = iota // unreadable, such as nested lists
 	Text               // strings
-	Scalar             // other values that strings can represent, such as dates
+	Scalar             // values other than numbers that strings can represent, such as dates
 	Number             // numbers, also decimals
 	List               // lists of numbers, or another representation of vectors
 	Bytes              // bytes, which may be texts or numbers
@@ -35,10 +35,10 @@ type Layout struct {
 	Columns  []Column
 	Name     int   // words or texts
 	ID       int   // ids of texts
-	IDIsName bool  // Name is the column of ids: rows are words
-	Rest     []int // other columns of texts
+	IDIsName bool  // Name is the column of ids, because rows are words
+	Rest     []int // columns of texts beside Name and ID
 	Vectors  []int // a column of lists or of strings that contain lists, or a column of numbers per dimension
-	Strings  []int // columns to read as strings: vectors in text form, Name, ID and Rest
+	Strings  []int // columns to read as strings: Name, ID, Rest, and the column of vectors if it has strings
 	options  Options
 }
 
@@ -52,10 +52,10 @@ var (
 
 // Choose chooses the columns of vectors, names and ids as a person would.
 //
-// The vectors are the column that o.VectorColumns names, the column with a usual name for vectors, the only column
-// of lists, or else columns of numbers whose names count upwards from 0 or 1 after a common prefix, such as
-// e0, e1, e2. No other column of numbers is ever a dimension. A column with a usual name for vectors or ids
-// whose values can't be read is an error.
+// The vectors are, in order of preference, the column that o.VectorColumns names, the column with a usual name for
+// vectors, the only column of lists, or else columns of numbers whose names count upwards from 0 or 1 after a common
+// prefix, such as e0, e1, e2. No other column of numbers is ever a dimension. A column with a usual name for vectors or
+// ids whose values can't be read is an error.
 func Choose(columns []Column, o Options) (*Layout, error) {
 	l := &Layout{Columns: columns, Name: -1, ID: -1, options: o}
 	var err error
@@ -172,8 +172,8 @@ func readableVector(columns []Column, i int) ([]int, error) {
 	return nil, optionError("VectorColumns", "column %.60q can't be the vectors: its type is %s (want lists of numbers); %s, or name the columns to read", c.Name, c.Type, advice)
 }
 
-// selectColumns returns the columns that the option VectorColumns selects: a column, the columns of numbers from first to last
-// in the form first:last, or the columns of numbers that match a pattern of [path.Match].
+// selectColumns returns the columns that the option VectorColumns selects. The option is the name of a column, has the
+// form first:last for columns of numbers, or is a pattern of [path.Match] for columns of numbers.
 func selectColumns(columns []Column, selection string) (found []int, err error) {
 	const option = "VectorColumns"
 	index := func(name string) int { return slices.IndexFunc(columns, func(c Column) bool { return c.Name == name }) }
@@ -204,8 +204,8 @@ func selectColumns(columns []Column, selection string) (found []int, err error) 
 	return found, err
 }
 
-// countingColumns returns the two or more columns of numbers whose names are a common prefix and the numbers from 0 or
-// 1 upwards, in the order of these numbers, or nil. It returns an error if several prefixes have such columns.
+// countingColumns returns the columns of numbers whose names are a common prefix with 0, 1, 2, … or with 1, 2, 3, …, in
+// this order. It returns nil if there are fewer than two. It returns an error if several prefixes have such columns.
 func countingColumns(columns []Column) (found []int, err error) {
 	groups := map[string][][2]int{} // numbers and columns by prefix
 	var prefixes, names []string
@@ -261,9 +261,9 @@ type search struct {
 	kinds   []Kind   // valid kinds of the column
 }
 
-// find returns the index of the column that the option names, or the first readable one with a usual name, or −1. It
-// returns an error if the option names a taken column or one without a valid kind. Columns with usual names are an
-// error if they have bytes or nothing readable, but not if they have numbers: a column "words" may count words.
+// find returns the index of the column that the option names, or the first readable column with a usual name, or −1. It
+// returns an error if the option names a taken column, or a column without a valid kind. Columns with usual names are
+// an error if they have bytes or nothing readable, but not if they have numbers: a column "words" may count words.
 func (s search) find(taken []int) (int, error) {
 	if s.named != "" {
 		i := slices.IndexFunc(s.columns, func(c Column) bool { return c.Name == s.named })
@@ -306,7 +306,7 @@ func (s search) check(i int) (int, error) {
 }
 
 // findOrOnly is like find, but without a usual name it returns the only column of kind s.kinds[0], or −1. Several
-// such columns are an error. Bytes count, because they may be such content.
+// such columns are an error. A column of bytes counts, too, because it may have the role's content.
 func (s search) findOrOnly(taken []int) (int, error) {
 	found, err := s.find(taken)
 	if err != nil || found >= 0 {
@@ -373,7 +373,7 @@ func (l *Layout) Used() []int {
 	return slices.Concat(l.Strings, l.Vectors)
 }
 
-// Others returns the names of the other columns of texts.
+// Others returns the names of the columns in l.Rest, with underscores where a name is taken.
 func (l *Layout) Others() (names []string) {
 	for _, i := range l.Rest {
 		names = append(names, FreeName(l.Columns[i].Name, names))
@@ -398,8 +398,8 @@ func (l *Layout) Schema() (schema []string) {
 	return schema
 }
 
-// Kind returns the kind of rows by the options or the name of their column: [Words], [Texts], or "" to detect the kind from
-// the rows.
+// Kind returns the kind of rows that the options or the name of their column determine, [Words] or [Texts]. It returns
+// "" if the rows must determine it.
 func (l *Layout) Kind() string {
 	switch {
 	case l.options.Rows != "":

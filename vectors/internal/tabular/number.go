@@ -9,15 +9,15 @@ import (
 // A Type is the type of the values of a column.
 type Type byte
 
-// Integers have 64 bits. Floats are numbers, and some aren't integers.
+// Integers have 64 bits. A column of type Float has numbers, and not only integers.
 const (
 	String Type = iota
 	Integer
 	Float
 )
 
-// TypeOf returns the narrowest type that represents all values. An empty value in a column of numbers is null. JSON's
-// syntax of numbers has no leading zeros, so codes such as 007 stay strings. Columns of empty values are strings.
+// TypeOf returns the narrowest type that represents all values. An empty value in a column of numbers is null. Numbers
+// have JSON's syntax, without leading zeros, so codes such as 007 stay strings. Columns of empty values are strings.
 func TypeOf(values []string) Type {
 	t := String
 	for _, v := range values {

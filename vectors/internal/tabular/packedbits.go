@@ -7,10 +7,10 @@ import (
 
 // CheckBits returns an error if the 8-bit integers in numbers seem to be bits of binary embeddings, packed by
 // numpy.packbits. Packed bits are spread evenly: each quarter of the 8-bit range has about 25 % of them. In quantised
-// embeddings, the outer two quarters have at most 10 % of the numbers, as measured with five sets of vectors.
+// embeddings, the outer two quarters together have at most 10 % of the numbers, as measured with five sets of vectors.
 func CheckBits(numbers []float32) error {
 	const (
-		minimum   = 256 // numbers that distinguish them
+		minimum   = 256 // count of numbers that suffices to decide
 		low, high = 0.15, 0.35
 	)
 	if len(numbers) < minimum {

@@ -80,7 +80,7 @@ type Row struct {
 	Len      int      // length of the vector
 	Vector   string   // the vector as a string, such as "[1, 2]", if its column has strings; Len is then 0
 	Err      error    // the reason why the row is malformed, or nil
-	Number   int      // index of its line in the file or block, or of the row in its block
+	Number   int      // index of the row's line in the file or block, or of the row in its block
 	Doubtful bool     // Name may contain numbers of the vector
 }
 
@@ -90,7 +90,7 @@ type Block struct {
 	Numbers []float32
 }
 
-// Blocks iterates over the blocks of a table, up to the first error. The caller may keep them.
+// Blocks iterates over the blocks of a table, up to the first error. The caller may keep the blocks.
 type Blocks = iter.Seq2[Block, error]
 
 // A Format is a format of tables.
