@@ -225,7 +225,7 @@ func (f *trainFlags) ready(p *progress, started time.Time, source *vectors.Sourc
 	warnOf(p.stderr, source)
 	say(p.log, "read %s: %d %s × %d dimensions, %s, in %.1f s", source.Name, source.Rows, source.Kind, t.Input.Dim, source.About(), time.Since(started).Seconds())
 	c := t.Recipe.Base()
-	if c.Atoms <= t.Input.Dim && source.Kind == vectors.KindWords { // few dimensions make sense for texts, as topics
+	if c.Atoms <= t.Input.Dim && source.Kind == vectors.KindWords { // for texts, even a few dimensions are useful, as topics
 		warn(p.stderr, "%d sparse dimensions for %d dense ones are not overcomplete", c.Atoms, t.Input.Dim)
 	}
 	if h, is := t.Recipe.(model.Best); is && f.unusual {

@@ -254,7 +254,7 @@ func (b *trainer) convertDictionary() {
 	free(g, k.numbers)
 }
 
-// rowNumber returns the address of the row numbers with index i, one per row. It returns 0 for i = −1.
+// rowNumber returns the address of array i of numbers, which has one number per row. It returns 0 for i = −1.
 func (b *trainer) rowNumber(i int) pointer[float64] {
 	if i < 0 {
 		return 0

@@ -66,7 +66,7 @@ type Best struct {
 	Anchor    float64 `json:"anchor,omitempty"`     // weight that keeps atoms near their anchors (docs/guides/train.md); 0 for none
 	TrainRows int     `json:"train_rows,omitempty"` // number of training rows for D and μ; 0 for the default; see Order
 	Order     Order   `json:"order,omitempty"`      // whether the training rows are the first or a random sample; "" for the default
-	Topics    int     `json:"topics,omitempty"`     // number of topics; 0 for the default, no topics for words; [NoTopics] for no topics, as the flag's 0
+	Topics    int     `json:"topics,omitempty"`     // number of topics; 0 is the default (for words no topics); [NoTopics] means no topics
 	Like      string  `json:"like,omitempty"`       // SHA-256 of an earlier model's atoms (float32, little-endian), which initialise and anchor the atoms of this training; "" if none
 }
 

@@ -22,8 +22,8 @@ const candidatesPerAtom = 8
 
 // coherenceLimits are upper bounds for the cosine between any two initial atoms, tried in order until K rows satisfy
 // one. The last excludes rows that are equal except for rounding. Low bounds come first because they give a lower
-// error, although the choice of rows then depends more on single rows. There are few bounds, so that a few more rows
-// seldom lead to another bound.
+// error, although the chosen rows then change more if a single row changes. The bounds are far apart, so that a small change of
+// the input seldom leads to another bound.
 var coherenceLimits = []float64{0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1 - 1e-5}
 
 // meanSquare returns the mean of ‖x − μ‖² over the rows of x, where μ is d.Mean. If this mean square is zero up to

@@ -220,7 +220,7 @@ func AtomSquares(atoms []float32, dim int) []float64 {
 	return squares
 }
 
-// Addressable is more bytes than a process can address on any machine.
+// Addressable is a number of bytes that no process can address on any machine.
 const Addressable = min(1<<46, math.MaxInt)
 
 // ErrMemory is wrapped by the error of a training or an encoder that doesn't fit into memory.

@@ -6,7 +6,7 @@ import (
 	"overcomplete/internal/ranking"
 )
 
-// Closest returns up to n words of the list among, in increasing order of their edit distance to the given word. The
+// Closest returns up to n words of a list, in increasing order of their edit distance to the given word. The
 // distance is at most a third of the word's length, rounded up. Case doesn't matter.
 func Closest(word string, among []string, n int) []string {
 	const longest = 100 // the time grows with the square of the length

@@ -27,7 +27,7 @@ type Terms struct {
 	Starts  []int64  // start of each text in IDs
 	IDs     []uint32 // distinct words of each text, then its phrases
 	Counted []bool   // if forLabels: Counted[i] reports whether IDs[i] counts for labels in its text
-	Counts  []int32  // number of texts in which each word counts for labels
+	Counts  []int32  // by word: number of texts that count it for labels
 	Beside  []int32  // if forLabels: number of texts in which each word stands beside a mail address
 }
 

@@ -18,7 +18,7 @@ const (
 	blockRows = 1 << 11 // rows that are compared with the themes in one step
 )
 
-// Memory estimates the memory of the topics of n rows in bytes, measured as the peak per row beside an index.
+// Memory estimates how many bytes the topics of n rows need beyond an index: the measured peak per row, times n.
 func Memory(n int) uint64 { return 272 * uint64(n) }
 
 // Encode returns the cosines of the rows of m with its M themes, V×M. Each is the cosine between the direction of a theme

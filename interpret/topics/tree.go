@@ -116,9 +116,9 @@ func (t *tree) children(id int32) []int32 {
 }
 
 // descend returns the theme of a row, given the row's themes in increasing order and the powers of their cosines.
-// Without themes it returns None. At each split, from the root down, it computes the sum of powers of each half of each
-// side, and follows the side with the largest sum. With sums of sides or quarters, themes agree less with classes of
-// texts.
+// Without themes it returns None. From the root down, each split has two sides, and each side has two halves. descend
+// sums the powers of the themes in each half, and follows the side that has the half with the largest sum. Sums of whole
+// sides, or of quarters, gave themes that agree less with classes of texts.
 func (t *tree) descend(themes []int32, powers []float32) ID {
 	for id := t.root(); len(themes) > 1; {
 		at := t.split(id, themes)

@@ -43,7 +43,7 @@ func (p *parquetRows) open() (columns []tabular.Column, codes bool, err error) {
 
 // checkRows returns an error unless the row groups have the declared number of rows, and of columns.
 func (p *parquetRows) checkRows(columns int) error {
-	const maxRows = 1024 // rows per byte, more than distinct words and vectors can reach
+	const maxRows = 1024 // maximum of rows per byte; a file with distinct words and vectors has fewer
 	rows := int64(0)
 	for i, g := range p.footer.RowGroups {
 		if g.NumRows < 0 || len(g.Columns) != columns {

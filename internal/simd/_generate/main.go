@@ -339,7 +339,7 @@ func tileRows(a, pitch Register, n int) (rows []Mem, registers []Register) {
 	return rows, registers
 }
 
-// part is the place of a vector in slices, or of the remaining elements at their end.
+// part locates a vector in slices, or the remaining elements at the end of the slices.
 type part struct {
 	level
 	offset Register   // number of elements before the vector

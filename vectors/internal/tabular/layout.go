@@ -262,8 +262,9 @@ type search struct {
 }
 
 // find returns the index of the column that the option names, or the first readable column with a usual name, or −1. It
-// returns an error if the option names a taken column, or a column without a valid kind. Columns with usual names are
-// an error if they have bytes or nothing readable, but not if they have numbers: a column "words" may count words.
+// returns an error if the option names a taken column, or a column without a valid kind. It also returns an
+// error if columns with usual names contain bytes or nothing readable. Numbers are no error: a column "words" may count
+// words.
 func (s search) find(taken []int) (int, error) {
 	if s.named != "" {
 		i := slices.IndexFunc(s.columns, func(c Column) bool { return c.Name == s.named })
