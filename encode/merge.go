@@ -130,7 +130,7 @@ func openShards(dirs []string) (shards []*shard, m *model.Model, err error) {
 
 // shardSize returns the numbers of blocks and rows of a valid shard.
 func shardSize(p *model.Shard) (blocks, rows int) {
-	all := (p.Rows + Block - 1) / Block
+	all := p.Rows/Block + min(p.Rows%Block, 1) // can't overflow
 	blocks = (all - p.Index + p.Of) / p.Of
 	rows = blocks * Block
 	if (all-p.Index)%p.Of == 0 { // this shard has the last block, which may be incomplete
