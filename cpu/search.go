@@ -192,9 +192,6 @@ func (row *searchRow) reserve(n int) {
 
 // append adds the atoms that entered to the list. Atoms whose codes became zero stay in the list: they are few.
 func (row *searchRow) append(shares []float32) {
-	if row.entered == 0 {
-		return
-	}
 	first := row.n
 	row.n, row.entered = first+row.entered, 0
 	row.ends = append(row.ends, row.n)
