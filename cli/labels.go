@@ -165,11 +165,11 @@ func topicLabelRows(labels interpret.Labels, t *topics.Table) [][]string {
 	return rows
 }
 
-// labelsByID returns the labels of topics if topics is true, and otherwise the labels of dimensions.
-func labelsByID(labels interpret.Labels, topics bool) map[int]interpret.Label {
+// labelsByID returns the labels of topics if ofTopics is true, and otherwise the labels of dimensions.
+func labelsByID(labels interpret.Labels, ofTopics bool) map[int]interpret.Label {
 	given := map[int]interpret.Label{}
 	for _, l := range labels {
-		if l.Topic == topics {
+		if l.Topic == ofTopics {
 			given[l.ID] = l
 		}
 	}

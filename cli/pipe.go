@@ -6,11 +6,11 @@ import (
 	"encoding/binary"
 	"io"
 	"math"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"overcomplete/encode"
+	"overcomplete/internal/float32s"
 	"overcomplete/internal/input"
 	"overcomplete/vectors"
 )
@@ -82,11 +82,11 @@ func readBatch(r io.Reader, dim int) (*vectors.Dense, error) {
 	for len(x.IDs) < int(rows) { // memory grows with the input, not with the number of rows in the header
 		n := min(int(rows)-len(x.IDs), encode.Block)
 		part := make([]float32, n*dim)
-		if err := binary.Read(r, binary.LittleEndian, part); err != nil {
+		if err := float32s.Read(r, part); err != nil {
 			return nil, usagef("standard input: the batch ends before its %d rows of %d numbers: %w", rows, dim, err)
 		}
 		for i := range n {
-			if row := part[i*dim:][:dim]; !slices.ContainsFunc(row, func(v float32) bool { return v != 0 }) {
+			if float32s.Zero(part[i*dim:][:dim]) {
 				return nil, usagef("standard input: row %d of the batch: all numbers are zero", len(x.IDs)+i+1)
 			}
 		}

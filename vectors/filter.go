@@ -257,7 +257,7 @@ func (r *reader) filter(c chunk) (*Dense, error) {
 			return nil, err
 		}
 		r.found++
-		keep, err := r.check(row, id, text, mayBeZero && isZero(vector))
+		keep, err := r.check(row, id, text, mayBeZero && float32s.Zero(vector))
 		if err != nil {
 			if err := r.reject(row, id, err); err != nil {
 				return nil, err
@@ -319,10 +319,6 @@ func (r *reader) name(row *tabular.Row) (word, text string, err error) {
 		name = strings.ToValidUTF8(name, "\uFFFD")
 	}
 	return word, name, nil
-}
-
-func isZero(vector []float32) bool {
-	return !slices.ContainsFunc(vector, func(x float32) bool { return x != 0 })
 }
 
 // check reports whether a row is kept, or returns the reason why it is malformed.

@@ -85,3 +85,8 @@ func NotFinite(x []float32) int {
 	}
 	return slices.IndexFunc(x, func(v float32) bool { return v-v != 0 })
 }
+
+// Zero reports whether all numbers of x are 0 or −0.
+func Zero(x []float32) bool {
+	return !slices.ContainsFunc(x, func(v float32) bool { return v != 0 })
+}
