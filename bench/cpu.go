@@ -71,7 +71,7 @@ func printResult(out io.Writer, name string, r testing.BenchmarkResult) {
 type machineLimits struct {
 	fmaCore, fma float64 // flops of fused multiply-adds in registers: on one core, on all cores
 	bytesCore    float64 // multiply-adds of 8-bit integers in registers, on one core
-	read, update float64 // bytes read, or read and written, of an array as large as S and Q
+	read, update float64 // bytes read, or read and written, of an array as large as S and Q together
 }
 
 func measureLimits(rows, atoms int) (l machineLimits, err error) {

@@ -363,7 +363,7 @@ type timelessEncoder struct {
 	device     *timeless
 	dictionary *model.Dictionary
 	options    encode.Options
-	slots      [][]float32 // the next slot is first
+	slots      [][]float32 // the first slot is used next
 	index      []int32     // packed codes of encode.Block rows
 	value      []float32
 }

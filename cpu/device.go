@@ -54,7 +54,7 @@ func (d Device) Memory(rows, dim int, h model.Paper) float64 {
 // checkMemory returns an error if a training needs more memory than the machine has.
 func (d Device) checkMemory(rows, dim int, h model.Paper) error {
 	what := fmt.Sprintf("%d rows × %d sparse dimensions need", rows, h.Atoms)
-	// The largest array has K columns and one row per vector (S), per dimension (D) or per row of a tile.
+	// No array is larger than this: K columns, and a row per vector (S), per dimension (D) or per row of a tile.
 	largest := 4 * float64(h.Atoms) * float64(max(rows, dim)+2*maxRows)
 	if h.Atoms > math.MaxInt32 { // columns of codes are int32
 		largest = math.Inf(1)

@@ -77,9 +77,9 @@ func (b *builder) measure(residual *gorgonia.Node) {
 	b.output("error", b.sum(b.square(residual)))
 }
 
-// grads returns the partial derivatives of cost by the inputs. Gorgonia stores a node's derivative on the node,
-// and adds later derivatives to it. A cost must therefore be differentiated once, by all inputs together. An
-// input that two costs share must occur only once in the second cost.
+// grads returns the partial derivatives of cost by the inputs. Gorgonia differentiates a node only once, and only
+// then sums the parts of its derivative. A cost must therefore be differentiated by all inputs together. An input
+// that two costs share must occur only once in the second cost.
 func (b *builder) grads(cost *gorgonia.Node, inputs ...*gorgonia.Node) gorgonia.Nodes {
 	if b.err == nil {
 		grads, err := gorgonia.Grad(cost, inputs...)

@@ -22,7 +22,7 @@ const (
 	minLabelScore = 0.1  // for words of the label
 	minScore      = 0.01 // for the other words of a description
 
-	// A word can describe every range in which its score is at least sharedScore times its largest score.
+	// A word can describe every range of groups in which its score is at least sharedScore times its largest score.
 	sharedScore = 0.6
 
 	// labelWeight is the weight of κ_l in the second formula of GroupLabels. A weight of 1 favours words that many

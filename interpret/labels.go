@@ -234,8 +234,8 @@ func ParseStopWords(text string) ([]string, error) {
 	return words, nil
 }
 
-// ChangeStopWords replaces the stop words of a model. The words must not contain line breaks. Without words, it
-// removes the file. It uses a lock and the function check as [ChangeLabels] does. See [ReadStopWords] for the file.
+// ChangeStopWords replaces the file of a model's stop words (see [ReadStopWords]), or removes it if there are no words.
+// The words must not contain line breaks. ChangeStopWords uses a lock and the function check as [ChangeLabels] does.
 func ChangeStopWords(ctx context.Context, labels string, words []string, check func() error) error {
 	unlock, err := atomicfile.Lock(ctx, filepath.Dir(labels))
 	if err != nil {

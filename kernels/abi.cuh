@@ -437,7 +437,7 @@ LAYOUT(Power, 72, 5)
 struct Gather {
     float* batch;      // rows × dim
     const float* rows; // any number of rows × dim
-    const int* index;  // per row: its row
+    const int* index;  // per row of batch: its index in rows
     Shape shape;
     char padding[4];
 };

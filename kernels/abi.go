@@ -459,7 +459,7 @@ var _ [72]byte = [unsafe.Sizeof(power{})]byte{}
 type gather struct {
 	batch pointer[float32] // rows × dim
 	rows  pointer[float32] // any number of rows × dim
-	index pointer[int32]   // per row: its row
+	index pointer[int32]   // per row of batch: its index in rows
 	shape shape
 	_     [4]byte
 }

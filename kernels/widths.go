@@ -27,7 +27,7 @@ func (w widths) searchPitch() int { return roundUp(w.atoms, searchColumns) }
 // bytePitch returns the pitch of rows of n bytes, and of the search's rows of n floats.
 func (widths) bytePitch(n int) int { return roundUp(n, searchDepth) }
 
-// byteRows returns the number of rows of D8 or of its transpose.
+// byteRows returns the number of rows, with padding, of D8 or of its transpose.
 func (widths) byteRows(n int) int { return roundUp(n, 16) }
 
 func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }

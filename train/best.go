@@ -54,7 +54,7 @@ const (
 	// minTextNonzeros is the least default number of nonzeros per text.
 	minTextNonzeros = 8
 
-	// orderSample is the number of first rows from which defaultOrder infers the order of all rows.
+	// defaultOrder infers the order of all rows from the first orderSample rows.
 	orderSample = 10_000
 
 	// minBatch is the least number of rows per mini-batch.

@@ -66,7 +66,7 @@ func (c *collector) add(block *Dense, announced int) error {
 			c.rows.IDs, c.rows.Texts, c.full = c.rows.IDs[:limit], c.rows.Texts.Slice(0, limit), true
 		}
 	}
-	// The function join needs as much memory again. Check for it at intervals, not only after the last block.
+	// The function join needs as much memory as the blocks. Check for it at intervals, not only after the last block.
 	const interval, perRow = 1 << 26, 64 // in units of 4 bytes: check every 256 MiB, and estimate 256 bytes per id
 	n, size := c.rows.Len(), block.Dim+perRow
 	if len(c.blocks) > 1 && n*size/interval > before*size/interval {

@@ -42,7 +42,7 @@ type reader struct {
 	earlier reading // earlier reading of the same, unchanged files; or empty
 	dim     int     // vector length, L, or 0 before it is known
 
-	list     *wordList // names the rows of all files, or nil
+	list     *wordList // names of the rows of all files, or nil
 	numbered bool      // rows are named by their numbers
 	decided  bool      // the field texts is final
 	texts    bool      // names are texts
@@ -547,7 +547,7 @@ func (r *reader) setKind(names []string) {
 }
 
 // areTexts reports whether names are texts: a name has a line break, or most names are
-// long or have three words.
+// long or have at least three words.
 func areTexts(names []string) bool {
 	const long = 24 // bytes: 8 characters of Chinese
 	texts := 0

@@ -22,7 +22,7 @@ type wordList struct {
 	rows   []tabular.Row                 // rows that are read but not yet used
 	read   int                           // number of rows so far
 	table  *tabular.Layout               // nil if rows are lines
-	done   bool                          // the rest of the table is only hashed
+	done   bool                          // all names are read; the rest of the table is only hashed
 	stored *storedFile
 	stop   func() // ends the iteration of the function next
 }

@@ -139,8 +139,8 @@ func glob(pattern string) ([]Member, error) {
 }
 
 // find returns the data files at or below a path. The argument name is the name of the path itself. Paths below must
-// match the patterns in elements, if any. The slice above contains the parent folders, to detect links to them.
-func find(path, name string, elements []string, above []fs.FileInfo) (all []Member, err error) {
+// match the patterns in elements, if any. The parent folders are in parents: a link to one of them is an error.
+func find(path, name string, elements []string, parents []fs.FileInfo) (all []Member, err error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil, !info.IsDir() && len(elements) > 0:
@@ -152,10 +152,10 @@ func find(path, name string, elements []string, above []fs.FileInfo) (all []Memb
 		return []Member{{Path: path, Name: name}}, nil
 	}
 	if len(elements) == 0 {
-		if slices.ContainsFunc(above, func(f fs.FileInfo) bool { return os.SameFile(f, info) }) {
+		if slices.ContainsFunc(parents, func(f fs.FileInfo) bool { return os.SameFile(f, info) }) {
 			return nil, pathError(path, errors.New("is a link to one of its parent folders"))
 		}
-		above = append(above, info)
+		parents = append(parents, info)
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -170,7 +170,7 @@ func find(path, name string, elements []string, above []fs.FileInfo) (all []Memb
 		if skipped {
 			continue
 		}
-		members, err := find(join(path, e.Name()), strings.TrimPrefix(name+"/"+e.Name(), "/"), rest, above)
+		members, err := find(join(path, e.Name()), strings.TrimPrefix(name+"/"+e.Name(), "/"), rest, parents)
 		if err != nil {
 			return nil, err
 		}

@@ -104,8 +104,8 @@ func Open(path string) (*File, error) {
 	return regular(file)
 }
 
-// OpenAt is [Open] for a file of an open directory. Files opened in it belong to the same directory, even if another
-// directory gets its path meanwhile, except on Windows.
+// OpenAt is [Open] for a file of an open directory. Files opened in it belong to the same directory, even if it
+// is replaced meanwhile, except on Windows.
 func OpenAt(dir *os.File, name string) (*File, error) {
 	file, err := openAt(dir, name)
 	if err != nil {

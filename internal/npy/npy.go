@@ -470,7 +470,7 @@ type Header struct {
 // A Shape contains the dimensions of an array; a single value has no dimensions. Their product may overflow.
 type Shape []int
 
-// String returns the first dimensions, in the format of fmt.
+// String formats at most four dimensions, as fmt does.
 func (s Shape) String() string {
 	const most = 4
 	if len(s) > most {

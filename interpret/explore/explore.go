@@ -475,7 +475,7 @@ func (x *Explorer) together(k int) []pair {
 			p.Opposite, p.Words, p.Correlation = true, int(opposite), -p.Correlation
 			p.Expected = (a.positive*b.negative + a.negative*b.positive) / n
 		}
-		if other != k && p.Correlation > 0 { // the correlation is NaN if all rows use a dimension
+		if other != k && p.Correlation > 0 { // the correlation is NaN if a dimension has the same sign in all rows
 			pairs = append(pairs, p)
 		}
 	}

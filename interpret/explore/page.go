@@ -59,7 +59,7 @@ func page(data *pageData) []byte {
 	return b.Bytes()
 }
 
-// hashSource returns the source of an inline script or style in a content security policy.
+// hashSource returns the expression of a content security policy that allows an inline script or style.
 func hashSource(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"

@@ -383,7 +383,7 @@ func (t *Table) BreakDown(column []string, n int) {
 	}
 }
 
-// maxPeriods is the largest number of periods that contain most dates, unless the caller chooses the length of a period.
+// maxPeriods limits the periods that contain the middle 90 % of the dates, if OverTime chooses their length.
 const maxPeriods = 60
 
 // OverTime sets By, Periods, and the Values of topics to the periods of a column of ISO 8601 dates, which holds a value

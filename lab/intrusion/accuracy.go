@@ -52,8 +52,8 @@ const (
 	resamples        = 2000 // number of samples of the bootstrap
 )
 
-// Measure returns the accuracy of the positive poles of codes, V×K, of the test's words, judged by their reference
-// vectors. The answer to a question is the word whose mean cosine with the other four is smallest. The mean of the
+// Measure returns the accuracy of the positive poles of codes, whose V rows are the test's words. The reference
+// vectors of the words judge it. The answer to a question is the word whose mean cosine with the other four is smallest. The mean of the
 // reference vectors is subtracted first, because this mean separates words mostly by their frequency.
 //
 // Each live dimension has ten questions with any intruder and ten with a matched intruder. Matching
@@ -65,7 +65,7 @@ func (t *Test) Measure(ctx context.Context, codes *vectors.Sparse) (*Accuracy, e
 	}
 	sampler, judge := newSampler(interpret.NewIndex(codes)), newJudge(t.Reference)
 	scores := make([]*PoleAccuracy, codes.Cols)
-	random := make([]*rand.Rand, len(scores)) // one per dimension, so that results don't depend on the processors
+	random := make([]*rand.Rand, len(scores)) // one per dimension, so that results don't depend on the number of processors
 	seeds := rand.NewPCG(t.Seed, 0)
 	for k := range random {
 		random[k] = rand.New(rand.NewPCG(seeds.Uint64(), seeds.Uint64()))
