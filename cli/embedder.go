@@ -31,8 +31,8 @@ type embedder struct {
 	lines chan []byte // closed when the output ends
 }
 
-// maxVectorLine is the largest number of bytes of an output line. waitingLines is the largest number of unrequested
-// lines in memory.
+// maxVectorLine is the largest number of bytes of an output line. waitingLines is the largest number of lines in memory
+// that were not requested.
 const maxVectorLine, waitingLines = 1 << 24, 16
 
 // shell returns a process that runs a command line with sh. When ctx is cancelled, this process and all processes that

@@ -256,7 +256,7 @@ func (x *Index) describe(groups [][]int32, ranges [][2]int32, n int, isStop func
 }
 
 // divideWords keeps a word only in the group where the word's score is largest, in groups whose ranges contain the
-// range of that group, and in groups where the score is nearly as large. A group that would lose all words keeps them.
+// range of that group, and in groups where the score is at least sharedScore times as large. A group that would lose all words keeps them.
 func divideWords(candidates [][]candidate, ranges [][2]int32) {
 	type claim struct {
 		group int

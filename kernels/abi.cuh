@@ -343,7 +343,7 @@ LAYOUT(ScaleAtoms, 72, 8)
 struct Search {
     float* codes;                // b, rows × atoms, in tiles (code_place)
     signed char* code_bytes;     // Z8, rows × atoms; zero beyond atoms
-    int* flags;                  // for each block of rows and tile of atoms, a number per thread
+    int* flags;                  // per block of rows, tile of atoms and thread: bits of the stored z and b
     float* scaled;               // ŷ, rows × dim
     float* residuals;            // r, rows × dim
     signed char* residual_bytes; // R8, rows × dim; zero beyond dim

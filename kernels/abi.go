@@ -360,7 +360,7 @@ var _ [72]byte = [unsafe.Sizeof(scaleAtoms{})]byte{}
 type search struct {
 	codes         pointer[float32] // b, rows × atoms, in tiles (code_place)
 	codeBytes     pointer[int8]    // Z8, rows × atoms; zero beyond atoms
-	flags         pointer[int32]   // for each block of rows and tile of atoms, a number per thread
+	flags         pointer[int32]   // per block of rows, tile of atoms and thread: bits of the stored z and b
 	scaled        pointer[float32] // ŷ, rows × dim
 	residuals     pointer[float32] // r, rows × dim
 	residualBytes pointer[int8]    // R8, rows × dim; zero beyond dim

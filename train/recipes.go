@@ -35,8 +35,8 @@ func Paper() model.Paper {
 //
 //   - Method is A for words and B for texts.
 //   - Order is Frequency unless the rows are texts, look like texts or ids, or are sorted.
-//   - Atoms is 10·L, but at most half of TrainRows and half of the rows; it is at least L. For texts it is the least
-//     of 10·L, 3,072·768/L, half of TrainRows and half of the rows.
+//   - Atoms is 10·L, but at most half of the rows and half of TrainRows, if r sets it, and always at least L. For
+//     texts it is the least of 10·L, 3,072·768/L, half of the rows, and half of TrainRows or, by default, 8,000.
 //   - TrainRows is 20·Atoms. For rows in no order of frequency it is at least 100,000. For texts it is the larger of
 //     16,000 and 2·Atoms. It never exceeds the number of rows.
 //   - Nonzeros is 3 % of Atoms. For texts it is at least 8.

@@ -26,7 +26,7 @@ func (e *IDError) Error() string {
 	return fmt.Sprintf("word %d, %s, is empty or contains white space, which the format reserves as a separator", e.Row+1, quote(e.ID))
 }
 
-// Escape returns a copy of words in which white space and percent signs are
+// Escape returns a copy of ids in which white space and percent signs are
 // percent-encoded: "New York" becomes "New%20York". [net/url.PathUnescape] reverses it.
 func Escape(ids []string) []string {
 	escaped := make([]string, len(ids))

@@ -63,7 +63,7 @@ func Check(bytes uint64) error {
 		return nil
 	}
 	runtime.GC()
-	runtime.GC() // the first collection leaves recycled memory in its pool
+	runtime.GC() // a sync.Pool keeps its contents through one collection
 	used := reserved + read(inUse)
 	if fits(bytes, used, limit) {
 		return nil

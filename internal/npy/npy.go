@@ -418,7 +418,7 @@ func decode[T any](a *Array, dst []T, done int, d decoder[T]) error {
 	return nil
 }
 
-// open returns the decoder and the number of elements. It returns an error if the file has fewer or more elements.
+// open returns the decoder and the number of elements. It returns an error if the file has another number.
 func open[T Number](a *Array) (d decoder[T], n int, err error) {
 	if d, err = decoderOf[T](a); err != nil {
 		return d, 0, err

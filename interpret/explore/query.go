@@ -19,7 +19,7 @@ const (
 	answers     = 12   // nearest words
 	maxQuery    = 4000 // bytes of a query
 
-	completionText = 100 // characters of a text
+	completionText = 100 // characters of a text that matches a query
 )
 
 // A queryAnswer is a parsed query and its answer. The answer is empty if the page of a word, of a comparison or of a

@@ -129,7 +129,7 @@ func scan(r thrift.Reader, size int, t thrift.Type, depth int, structs *uint64) 
 		if err != nil {
 			return err
 		}
-		if l.Type == thrift.TRUE || l.Type == thrift.FALSE { // Parquet has no lists of booleans
+		if l.Type == thrift.TRUE || l.Type == thrift.FALSE { // no header has lists of booleans
 			return errHeader
 		}
 		if int(l.Size) > size-r.BytesRead() {

@@ -51,7 +51,7 @@ func (s *schema) column(classes map[string][]string) (l leaf, err error) {
 	}
 	switch {
 	case s.leaves != before+1:
-	case l.lists > 0 && l.depth <= 2*l.lists: // at most column.list.element for each list
+	case l.lists > 0 && l.depth <= 2*l.lists: // a list has two groups: column.list.element
 		c.Type = strings.Repeat("list of ", l.lists) + l.Type
 		if l.Kind == tabular.Number && l.lists == 1 {
 			c.Kind = tabular.List

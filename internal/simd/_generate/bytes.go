@@ -36,7 +36,7 @@ func encodeVEX(i *ir.Instruction) error {
 	return nil
 }
 
-// productBytes keeps two vectors of columns per row in registers. With AVX2, it adds two groups of 4 terms in 16 bits
+// productBytes keeps two vectors of sums per row in registers. With AVX2, it adds two groups of 4 terms in 16 bits
 // and then widens the sums to 32. This takes five instructions for 64 multiplications; three of the five use the two
 // multipliers. With VNNI, VPDPBUSD limits the speed. With AVX-512, the loop has 83 instructions: 48 VPDPBUSD and
 // 28 loads. With AVX-VNNI, it has 45 instructions: 24 VPDPBUSD and 16 loads.

@@ -145,7 +145,7 @@ func (g *Graph) Launch(stream cu.Stream) error {
 // Destroy releases the graph. Pending launches still run.
 func (g *Graph) Destroy() error { return asError(C.cuGraphExecDestroy(g.executable)) }
 
-// Describe adds advice to an error of the driver if it knows any. If cu doesn't know the error, Describe uses the
+// Describe adds advice to an error of the driver, if there is any advice. If cu doesn't know the error, Describe uses the
 // driver's name for it. It returns other errors unchanged.
 func Describe(err error) error {
 	code := reflect.ValueOf(err)
