@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"runtime"
-	"slices"
 
 	"overcomplete/internal/float32s"
 	"overcomplete/internal/parallel"
@@ -58,10 +57,10 @@ func (s *Searcher) reset(y []float32, dim int) {
 	})
 }
 
-// products computes the dot products of n query rows with the rows of s. It calls each(i, column, sums) for blocks of
+// Products computes the dot products of n query rows with the rows of s. It calls each(i, column, sums) for blocks of
 // products: sums[j] is the product of query i and row column+j of s. One goroutine makes all calls for a query, in
-// increasing order of columns. If ctx is cancelled, products returns ctx.Err().
-func (s *Searcher) products(ctx context.Context, n int, row func(i int) []float32, each func(i, column int, sums []float32)) error {
+// increasing order of columns. If ctx is cancelled, Products returns ctx.Err().
+func (s *Searcher) Products(ctx context.Context, n int, row func(i int) []float32, each func(i, column int, sums []float32)) error {
 	parallel.With(s.workers, (n+chunk-1)/chunk, func(w *searchWorker, part int) {
 		if ctx.Err() != nil {
 			return
@@ -85,7 +84,7 @@ func (s *Searcher) products(ctx context.Context, n int, row func(i int) []float3
 // ctx.Err().
 func (s *Searcher) Nearest(ctx context.Context, x []float32, k int, index []int32, product []float32) error {
 	dim := s.rows.Width
-	return s.products(ctx, len(x)/dim, func(i int) []float32 { return x[i*dim:][:dim] }, func(i, column int, sums []float32) {
+	return s.Products(ctx, len(x)/dim, func(i int) []float32 { return x[i*dim:][:dim] }, func(i, column int, sums []float32) {
 		index, product := index[i*k:][:k], product[i*k:][:k]
 		if column == 0 {
 			for j := range index {
@@ -103,23 +102,6 @@ func (s *Searcher) Nearest(ctx context.Context, x []float32, k int, index []int3
 			index[at], product[at] = int32(column+j), p
 		}
 	})
-}
-
-// Below returns the given rows of x whose dot products with all rows of s are below limit. It overwrites the argument
-// rows. If ctx is cancelled, Below returns ctx.Err().
-func (s *Searcher) Below(ctx context.Context, x []float32, rows []int32, limit float64) ([]int32, error) {
-	reached := make([]bool, len(rows))
-	dim := s.rows.Width
-	err := s.products(ctx, len(rows), func(i int) []float32 { return x[int(rows[i])*dim:][:dim] }, func(i, _ int, sums []float32) {
-		reached[i] = reached[i] || slices.ContainsFunc(sums, func(p float32) bool { return float64(p) >= limit })
-	})
-	below := rows[:0]
-	for i, row := range rows {
-		if !reached[i] {
-			below = append(below, row)
-		}
-	}
-	return below, err
 }
 
 // Normalize scales the rows of x, n×dim row-major, to norm 1, except rows of norm 0.

@@ -86,7 +86,7 @@ func (w *forest) search(ctx context.Context, s *Searcher, clusters []int) error 
 	}
 	s.reset(w.packed, w.dim)
 	row := func(i int) []float32 { return w.mean[clusters[i]*w.dim:][:w.dim] }
-	return s.products(ctx, len(clusters), row, func(i, column int, products []float32) {
+	return s.Products(ctx, len(clusters), row, func(i, column int, products []float32) {
 		a := clusters[i]
 		best := w.next[a]
 		if column == 0 {
