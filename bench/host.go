@@ -27,6 +27,7 @@ import (
 	"overcomplete/encode"
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/float32s"
 	"overcomplete/internal/memory"
 	"overcomplete/internal/npy"
 	"overcomplete/internal/parallel"
@@ -334,7 +335,7 @@ func (t *timeless) Learner(x []float32, d *model.Dictionary, _ float64, o encode
 		return nil, err
 	}
 	for rows := range slices.Chunk(x, encode.Block*d.Dim) { // the GPU stores all rows
-		e.stage(rows)
+		e.stage(rows, nil)
 	}
 	return timelessLearner{timelessEncoder: e}, nil
 }
@@ -372,12 +373,16 @@ func (e *timelessEncoder) Device() string          { return "none" }
 func (e *timelessEncoder) Options() encode.Options { return e.options }
 func (e *timelessEncoder) Close() error            { return nil }
 
-// stage copies rows minus the mean to the next slot.
-func (e *timelessEncoder) stage(x []float32) {
+// stage copies rows minus the mean to the next slot, and sets squares to their squared norms unless it is nil.
+func (e *timelessEncoder) stage(x []float32, squares []float64) {
 	slot, dim := e.slots[0], e.dictionary.Dim
 	parallel.Ranges(len(x)/dim, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			e.dictionary.Center(slot[i*dim:][:dim], x[i*dim:][:dim])
+			y := slot[i*dim:][:dim]
+			e.dictionary.Center(y, x[i*dim:][:dim])
+			if squares != nil {
+				squares[i] = float32s.Squares(y)
+			}
 		}
 	})
 	e.slots = append(e.slots[1:], slot)
@@ -385,9 +390,10 @@ func (e *timelessEncoder) stage(x []float32) {
 
 // Start implements [encode.Encoder] for at most [encode.Block] rows.
 func (e *timelessEncoder) Start(_ context.Context, x []float32, out *encode.Codes) (wait func() error) {
-	e.stage(x)
+	rows, k := len(x)/e.dictionary.Dim, e.device.nonzeros
+	out.Squares = slices.Grow(out.Squares[:0], rows)[:rows]
+	e.stage(x, out.Squares)
 	return func() error {
-		rows, k := len(x)/e.dictionary.Dim, e.device.nonzeros
 		out.Rows, out.Cols = rows, e.dictionary.Len()
 		out.Ptr, out.Loss = slices.Grow(out.Ptr[:0], rows+1)[:rows+1], slices.Grow(out.Loss[:0], rows)[:rows]
 		out.Index, out.Value = slices.Grow(out.Index[:0], rows*k)[:rows*k], slices.Grow(out.Value[:0], rows*k)[:rows*k]

@@ -9,6 +9,7 @@ import (
 
 	"overcomplete/encode"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/float32s"
 	"overcomplete/internal/parallel"
 	"overcomplete/internal/simd"
 	"overcomplete/model"
@@ -155,7 +156,7 @@ func (e *encoder) Start(ctx context.Context, x []float32, codes *encode.Codes) (
 
 // encode stores the codes of the rows in out; see [encode.Encoder].
 func (e *encoder) encode(ctx context.Context, rows int, row func(i int) []float32, out *encode.Codes) error {
-	out.Loss = simd.Sized(out.Loss, rows)
+	out.Loss, out.Squares = simd.Sized(out.Loss, rows), simd.Sized(out.Squares, rows)
 	if e.options.Gap > 0 {
 		out.Gap = simd.Sized(out.Gap, rows)
 	}
@@ -172,7 +173,7 @@ func (e *encoder) encode(ctx context.Context, rows int, row func(i int) []float3
 		lo, hi := i*perTile, min((i+1)*perTile, rows)
 		n := hi - lo
 		l.y = e.y.From(lo)
-		l.prepare(e, n, func(i int) []float32 { return row(lo + i) })
+		l.prepare(e, out.Squares[lo:hi], func(i int) []float32 { return row(lo + i) })
 		if e.options.Gap > 0 {
 			e.search(ctx, l, n, lassoSteps)
 			l.setCodes(e, n, e.k)
@@ -202,10 +203,11 @@ func (e *encoder) encode(ctx context.Context, rows int, row func(i int) []float3
 	return nil
 }
 
-// prepare sets y to the centred rows.
-func (l *encodeLane) prepare(e *encoder, rows int, row func(i int) []float32) {
-	for i := range rows {
+// prepare sets y to the centred rows, and squares to their squared norms.
+func (l *encodeLane) prepare(e *encoder, squares []float64, row func(i int) []float32) {
+	for i := range squares {
 		e.dictionary.Center(l.y.Row(i), row(i))
+		squares[i] = float32s.Squares(l.y.Row(i))
 	}
 	l.decoded.Resize(1, e.dim)
 	l.residual.Resize(1, e.dim)

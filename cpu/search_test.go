@@ -97,7 +97,7 @@ func TestSearch(t *testing.T) {
 			e := newEncoder(t, d, p.o, 1)
 			l, n := e.lanes[0], len(x)/p.dim
 			l.y.Resize(n, p.dim)
-			l.prepare(e, n, func(i int) []float32 { return x[i*p.dim:][:p.dim] })
+			l.prepare(e, make([]float64, n), func(i int) []float32 { return x[i*p.dim:][:p.dim] })
 			e.search(t.Context(), l, n, p.o.Steps)
 			l.setCodes(e, n, e.k)
 			nonzeros := 0

@@ -197,6 +197,7 @@ func Rows(ctx context.Context, e Encoder, x []float32) (*Codes, error) {
 type Codes struct {
 	vectors.CSR           // A, the codes, n×K
 	Loss        []float64 // ‖y − aD‖² of each row
+	Squares     []float64 // ‖y‖² of each row
 	Gap         []float64 // duality gap of each row relative to its objective, for exact codes; or nil
 }
 

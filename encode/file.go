@@ -60,7 +60,7 @@ func FileTo(ctx context.Context, m *model.Model, paths []string, to *modeldir.Ta
 	}
 	defer func() { err = w.Abort(err) }()
 	source = new(vectors.Source)
-	s := &Stream{Encoder: e, Dictionary: &m.Dictionary, Shard: f.Shard, recycle: true}
+	s := &Stream{Encoder: e, Shard: f.Shard, recycle: true}
 	readCtx, stopReading := context.WithCancel(ctx)
 	defer stopReading()
 	rows := checkDim(vectors.Stream(readCtx, paths, f.Read, source), m.Dictionary.Dim)

@@ -43,7 +43,7 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 		}
 	}()
 	codes := &vectors.Sparse{IDs: x.IDs, Texts: x.Texts, CSR: vectors.CSR{Cols: m.Dictionary.Len(), Ptr: make([]int64, 1, x.Len()+1)}}
-	s := &Stream{Encoder: e, Dictionary: &m.Dictionary}
+	s := &Stream{Encoder: e}
 	for block, err := range s.Codes(ctx, func(yield func(*vectors.Dense, error) bool) { yield(x, nil) }) {
 		if err != nil {
 			return nil, err
@@ -66,10 +66,6 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 // rows with their codes. [File] encodes a file.
 type Stream struct {
 	Encoder Encoder
-
-	// Dictionary is the dictionary of Encoder. Its mean is needed for the variance: if Dictionary is nil, Encoding
-	// reports no variance.
-	Dictionary *model.Dictionary
 
 	// Shard, if not nil, selects the blocks to encode by its fields Index and Of. The Stream sets the other fields.
 	Shard *model.Shard
@@ -247,9 +243,7 @@ func (s *Stream) measure(b *block) {
 			return
 		}
 		b.sums.loss += l
-	}
-	if s.Dictionary != nil {
-		b.sums.squares = s.Dictionary.Squares(b.rows.Data)
+		b.sums.squares += b.codes.Squares[i]
 	}
 	b.sums.addCodes(&b.codes.CSR)
 }

@@ -12,6 +12,7 @@ import (
 
 	"overcomplete/encode"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/float32s"
 	"overcomplete/internal/parallel"
 	"overcomplete/model"
 )
@@ -54,6 +55,7 @@ type encoderSlot struct {
 		index            []int32
 		value            []float32
 	}
+	squares                  []float64 // squared norms of the rows in staging; nil for a learner
 	loaded, computed, stored cu.Event
 
 	result *encode.Codes
@@ -221,6 +223,7 @@ func (e *encoder) newSlot(onHost bool) *encoderSlot {
 	s.nonzeros = s.losses.at(rows)
 	if onHost {
 		s.onHost.losses, s.onHost.nonzeros = allocHost[float64](g, rows), allocHost[float64](g, rows)
+		s.squares = make([]float64, rows)
 		s.onHost.index, s.onHost.value = allocHost[int32](g, packed), allocHost[float32](g, packed)
 	}
 	return s
@@ -237,6 +240,7 @@ func (e *encoder) Start(ctx context.Context, x []float32, out *encode.Codes) (wa
 	rows := len(x) / e.widths.dim
 	out.Rows, out.Cols, out.Ptr = 0, e.widths.atoms, append(slices.Grow(out.Ptr[:0], rows+1), 0)
 	out.Index, out.Value, out.Loss = out.Index[:0], out.Value[:0], slices.Grow(out.Loss[:0], rows)
+	out.Squares = slices.Grow(out.Squares[:0], rows)
 	for lo := 0; lo < rows && ctx.Err() == nil && e.gpu.err == nil; lo += e.batch {
 		if e.pending == len(e.slots) {
 			e.collect()
@@ -299,7 +303,7 @@ func (e *encoder) collect() {
 			copy(value, s.onHost.value[i*e.nonzeros:])
 		}
 	})
-	out.Loss = append(out.Loss, s.onHost.losses[:s.rows]...)
+	out.Loss, out.Squares = append(out.Loss, s.onHost.losses[:s.rows]...), append(out.Squares, s.squares[:s.rows]...)
 }
 
 // load centres n rows and copies them to the device.
@@ -315,11 +319,15 @@ func (e *encoder) load(y pointer[float32], n int, row func(i int) []float32) {
 
 // stage centres n rows into page-locked memory.
 func (e *encoder) stage(n int, row func(i int) []float32) {
+	s, dim := e.slot, e.widths.dim
 	parallel.Ranges(n, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			y := e.slot.staging[i*e.widths.dimPitch:][:e.widths.dimPitch]
-			e.dictionary.Center(y[:e.widths.dim], row(i))
-			clear(y[e.widths.dim:])
+			y := s.staging[i*e.widths.dimPitch:][:e.widths.dimPitch]
+			e.dictionary.Center(y[:dim], row(i))
+			clear(y[dim:])
+			if s.squares != nil {
+				s.squares[i] = float32s.Squares(y[:dim])
+			}
 		}
 	})
 }

@@ -110,6 +110,9 @@ func againstReference(t *testing.T, tolerance float64, newEncoder New) {
 			if !(math.Abs(codes.Loss[i]-loss) <= 1e-5*square) {
 				t.Errorf("%s: loss of row %d is %v, want %v", what, i, codes.Loss[i], loss)
 			}
+			if !(math.Abs(codes.Squares[i]-square) <= 1e-6*square) {
+				t.Errorf("%s: squared norm of row %d is %v, want %v", what, i, codes.Squares[i], square)
+			}
 		}
 	}
 }
@@ -123,7 +126,7 @@ func SameBits(t *testing.T, o encode.Options, newEncoder New) {
 	for workers := 2; workers <= 5; workers++ {
 		got := Encode(t, newEncoder.open(t, d, o, workers), x)
 		if !slices.Equal(got.Ptr, want.Ptr) || !slices.Equal(got.Index, want.Index) || !slices.Equal(got.Value, want.Value) ||
-			!slices.Equal(got.Loss, want.Loss) || !slices.Equal(got.Gap, want.Gap) {
+			!slices.Equal(got.Loss, want.Loss) || !slices.Equal(got.Squares, want.Squares) || !slices.Equal(got.Gap, want.Gap) {
 			t.Errorf("%+v: %d workers give other codes than one", o, workers)
 		}
 	}
