@@ -14,10 +14,13 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"overcomplete/internal/cluster"
 	"overcomplete/interpret"
 	"overcomplete/model"
 	"overcomplete/testonly"
+	"overcomplete/testonly/encodetest"
 	"overcomplete/vectors"
 )
 
@@ -445,10 +448,9 @@ func TestLabels(t *testing.T) {
 func TestEncode(t *testing.T) {
 	const rows, atoms, themes, dim = 200, 600, 40, 30
 	rng := rand.New(rand.NewPCG(3, 4))
-	values := func(n int) []float32 {
-		v := make([]float32, n)
-		for i := range v {
-			v[i] = float32(rng.NormFloat64())
+	values := func(n int) (v []float32) {
+		for range n {
+			v = append(v, float32(rng.NormFloat64()))
 		}
 		return v
 	}
@@ -469,18 +471,10 @@ func TestEncode(t *testing.T) {
 	for i := range rows {
 		index, value := m.Codes.Row(i)
 		m.Dictionary.Decode(y, index, value)
-		var norm float64
+		floats.Sub(y, encodetest.Widen(m.Dictionary.Mean))
 		var want []float64
-		for l := range y {
-			y[l] -= float64(m.Dictionary.Mean[l])
-			norm += y[l] * y[l]
-		}
-		for theme := range slices.Chunk(m.Dictionary.Themes, dim) {
-			dot := 0.0
-			for l, v := range theme {
-				dot += y[l] * float64(v)
-			}
-			want = append(want, dot/math.Sqrt(norm))
+		for theme := range slices.Chunk(encodetest.Widen(m.Dictionary.Themes), dim) { // of norm 1
+			want = append(want, floats.Dot(y, theme)/floats.Norm(y, 2))
 		}
 		largest := slices.SortedFunc(slices.Values(want), func(a, b float64) int { return cmp.Compare(b, a) })
 		index, value = got.Row(i)
@@ -523,11 +517,9 @@ func TestAssignManyDimensions(t *testing.T) {
 	themes.AppendRow([]int32{2, n - 1}, []float32{0.5, 0.6})
 	themes.AppendRow([]int32{1}, []float32{0.9})
 	table := &Table{Codes: themes}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
+	allocated := testonly.CountBytes()
 	table.AssignDimensions(codes)
-	runtime.ReadMemStats(&after)
-	if used := after.TotalAlloc - before.TotalAlloc; used > 1<<28 {
+	if used := allocated(); used > 1<<28 {
 		t.Errorf("allocates %d bytes", used)
 	}
 	want := map[int]ID{0: n - 1, 5000: 1, 6000: 1, n - 1: n - 1} // 5000: 2·0.36 < 0.81
