@@ -246,21 +246,3 @@ func TestReadFilesProgress(t *testing.T) {
 		}
 	}
 }
-
-// Ten thousand files are read as one.
-func TestReadManyFiles(t *testing.T) {
-	const n = 10_000
-	contents := make(map[string]string, n)
-	for i := range n {
-		contents[fmt.Sprintf("%02d/%04d", i/1000, i)] = fmt.Sprintf("w%d %d 1\n", i, i)
-	}
-	d, source, err := Read(t.Context(), []string{folder(t, contents)}, ReadOptions{})
-	if err != nil || d.Len() != n || len(source.Files) != n {
-		t.Fatalf("%+v, error %v", d, err)
-	}
-	for i, id := range d.IDs {
-		if id != fmt.Sprint("w", i) || d.Data[2*i] != float32(i) {
-			t.Fatalf("row %d is %s, %v", i, id, d.Row(i))
-		}
-	}
-}
