@@ -154,9 +154,9 @@ func (b *browser) waitHeading(text string) {
 	b.wait(`document.querySelector("h1")?.textContent === %s`, quote(text))
 }
 
-// quote returns a string literal of JavaScript.
-func quote(text string) string {
-	quoted, _ := json.Marshal(text)
+// quote returns a string or strings as a literal of JavaScript.
+func quote[T string | []string](value T) string {
+	quoted, _ := json.Marshal(value)
 	return string(quoted)
 }
 
@@ -300,27 +300,6 @@ func TestBrowserShowsNumbers(t *testing.T) {
 	m := testModel()
 	x := newExplorer(t, m, "test")
 	base := b.serve(x)
-	// scaled returns the bar of a value on a scale from low to high.
-	scaled := func(value, low, high float64, class string) drawn {
-		return drawn{100 * (min(value, 0) - low) / (high - low), 100 * math.Abs(value) / (high - low), class}
-	}
-	side := func(value float64) string {
-		if value < 0 {
-			return "negative"
-		}
-		return "positive"
-	}
-	extremes := func(words ...wordAnswer) (low, high float64) {
-		for _, a := range words {
-			for _, w := range a.Active {
-				low, high = min(low, float64(w.Value)), max(high, float64(w.Value))
-			}
-		}
-		if max(high, -low) < 1 || max(high, -low) >= 10 {
-			t.Fatalf("values from %v to %v do not have two decimals", low, high)
-		}
-		return low, high
-	}
 	// ends returns the words beside a dimension's name.
 	ends := func(k int, value float64) []string {
 		d := x.summary.Dimensions[k]
@@ -335,27 +314,29 @@ func TestBrowserShowsNumbers(t *testing.T) {
 	b.do(chromedp.Navigate(base + "/#/word/bank"))
 	b.waitHeading("bank")
 	bank := x.word(0)
-	low, high := extremes(bank)
+	low, high := 0., 0.
+	for _, w := range bank.Active {
+		low, high = min(low, float64(w.Value)), max(high, float64(w.Value))
+	}
+	if max(high, -low) < 1 || max(high, -low) >= 10 {
+		t.Fatalf("values from %v to %v do not have two decimals", low, high)
+	}
 	got := append(b.rows(".columns section:nth-child(1) > ul.bars"), b.rows(".columns section:nth-child(1) > details ul.bars")...)
 	if len(got) != len(bank.Active) || len(got) > 20 {
 		t.Fatalf("%d dimensions of %d", len(got), len(bank.Active))
 	}
+	weak := func(w interpret.Weight) bool { return w.Value < 0 != x.summary.Dimensions[w.Dimension].Negative }
 	active := slices.Clone(bank.Active) // values at the weaker poles come last
 	slices.SortStableFunc(active, func(v, w interpret.Weight) int {
-		weak := func(w interpret.Weight) int {
-			if w.Value < 0 != x.summary.Dimensions[w.Dimension].Negative {
-				return 1
-			}
-			return 0
-		}
-		return weak(v) - weak(w)
+		return map[bool]int{true: 1}[weak(v)] - map[bool]int{true: 1}[weak(w)]
 	})
 	negative := false
 	for i, row := range got {
 		w := active[i]
 		v := float64(w.Value)
 		negative = negative || v < 0
-		b.checkRow(row, listRow{fmt.Sprint("#/dimension/", w.Dimension), []float64{v}, []drawn{scaled(v, low, high, side(v))}, ends(w.Dimension, v)}, 0.01)
+		bar := drawn{100 * (min(v, 0) - low) / (high - low), 100 * math.Abs(v) / (high - low), map[bool]string{false: "positive", true: "negative"}[v < 0]}
+		b.checkRow(row, listRow{fmt.Sprint("#/dimension/", w.Dimension), []float64{v}, []drawn{bar}, ends(w.Dimension, v)}, 0.01)
 	}
 	if !negative {
 		t.Error("no negative value is shown")
@@ -392,7 +373,7 @@ func TestBrowserShowsNumbers(t *testing.T) {
 		for _, c := range shared {
 			cosine += c.Part
 		}
-		evaluate[chromedp.Void](b, `go("compare", ...%s)`, quoteAll(words))
+		evaluate[chromedp.Void](b, `go("compare", ...%s)`, quote(words))
 		b.waitHeading(strings.Join(words, " and "))
 		heads := evaluate[[]float64](b, `[...document.querySelectorAll("main section h2 small")].map((e) => parseFloat(e.textContent.match(/−?[0-9.]+/)[0].replace("−", "-")))`)
 		sum := floats.Sum(heads)
@@ -400,7 +381,12 @@ func TestBrowserShowsNumbers(t *testing.T) {
 			t.Errorf("%q: numbers %v, want %v and 1 − cosine", words, heads, cosine)
 		}
 		evaluate[chromedp.Void](b, `document.querySelectorAll(".more").forEach((more) => more.click())`)
-		got := b.contributions()
+		lists := evaluate[[]map[int]float64](b, `[...document.querySelectorAll("main section")].map((section) => Object.fromEntries([...section.querySelectorAll("li:not(.rest)")].map((li) => [
+			li.querySelector("a.name").hash.split("/").pop(), parseFloat(li.querySelector(".value").title.replace("−", "-"))])))`)
+		got := map[string]map[int]float64{"shared": lists[0], "apart": {}} // parts by dimension; a list for each word tells it apart
+		for _, list := range lists[1:] {
+			maps.Copy(got["apart"], list)
+		}
 		for name, wanted := range map[string][]interpret.Contribution{"shared": shared, "apart": apart} {
 			if len(got[name]) != len(wanted) {
 				t.Errorf("%q: %d dimensions %s, want %d", words, len(got[name]), name, len(wanted))
@@ -418,25 +404,6 @@ func TestBrowserShowsNumbers(t *testing.T) {
 	b.wait(`document.querySelector("h1").textContent === "bank and river" && document.querySelectorAll("main section").length === 3 && location.hash.endsWith("/bank")`)
 	evaluate[chromedp.Void](b, `go("compare", "river", "River")`)
 	b.waitHeading("river")
-}
-
-// contributions reads the parts of the dimensions of a comparison: shared parts from the first list, distinguishing
-// parts from the others.
-func (b *browser) contributions() map[string]map[int]float64 {
-	b.Helper()
-	lists := evaluate[[]map[int]float64](b, `[...document.querySelectorAll("main section")].map((section) => Object.fromEntries([...section.querySelectorAll("li:not(.rest)")].map((li) => [
-		li.querySelector("a.name").hash.split("/").pop(), parseFloat(li.querySelector(".value").title.replace("−", "-"))])))`)
-	apart := make(map[int]float64)
-	for _, list := range lists[1:] {
-		maps.Copy(apart, list)
-	}
-	return map[string]map[int]float64{"shared": lists[0], "apart": apart}
-}
-
-// quoteAll returns an array literal of JavaScript.
-func quoteAll(texts []string) string {
-	quoted, _ := json.Marshal(texts)
-	return string(quoted)
 }
 
 // A word written from right to left doesn't move its neighbours.
