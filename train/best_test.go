@@ -54,12 +54,7 @@ func TestAnchorWeight(t *testing.T) {
 			t.Errorf("an epoch visits rows %v, want each once", order)
 		}
 	}
-	want := []float64{anchor, anchor * 4. / square}
-	for i, weight := range l.weights {
-		if math.Abs(weight-want[i]) > 1e-15 {
-			t.Errorf("anchor weight %d is %v, want %v", i, weight, want[i])
-		}
-	}
+	testonly.Near(t, "anchor weights", l.weights, []float64{anchor, anchor * 4. / square}, 1e-15)
 }
 
 // An epoch has one update per 8,192 training rows, from 16 to 64, words and texts alike. A mini-batch has at least 256
