@@ -874,12 +874,7 @@ func checkPower(b *bench, _ Precision, dim, _, _ int) {
 		} else if want, err := backend.StepOf(got); err != nil || readBack(b, step, 1)[0] != want {
 			b.t.Errorf("%+v: the step size is %v, want %v, error %v", c, readBack(b, step, 1), want, err)
 		}
-		got := readBack(b, vector, dim)
-		for j := range v {
-			if !(math.Abs(float64(got[j])-v[j]) <= 1e-5) {
-				b.t.Errorf("%+v: element %d of the vector is %v, want %v", c, j, got[j], v[j])
-			}
-		}
+		testonly.Near(b.t, fmt.Sprintf("%+v: vector", c), encodetest.Widen(readBack(b, vector, dim)), v, 1e-5)
 	}
 }
 

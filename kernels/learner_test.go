@@ -21,9 +21,7 @@ import (
 	"overcomplete/testonly/encodetest"
 )
 
-func TestLearner(t *testing.T) {
-	onSchedules(t, testLearner)
-}
+func TestLearner(t *testing.T) { onSchedules(t, testLearner) }
 
 func testLearner(t *testing.T, next func() (hostRows bool)) {
 	var last *learner

@@ -255,12 +255,6 @@ func TestTraining(t *testing.T) {
 
 // A training resumes from a saved state, in the same trainer and in another.
 func TestResumed(t *testing.T) {
-	for _, precision := range sampled(tf32, fp16) {
-		t.Run(string(precision), func(t *testing.T) { resumed(t, precision) })
-	}
-}
-
-func resumed(t *testing.T, precision Precision) {
 	const rows, codeBatch = 300, 32
 	p := sample(rows)
 	two := func(b *trainer, first int) {
@@ -273,23 +267,25 @@ func resumed(t *testing.T, precision Precision) {
 			t.Error("no graph")
 		}
 	}
-	b := open(t, p, precision, codeBatch)
-	two(b, 1)
-	restore := saved(t, b)
-	two(b, 3)
-	want := backendtest.Learned(t, b)
-	for _, another := range []bool{false, true} {
-		if another {
-			b.Close()
-			b = open(t, p, precision, codeBatch)
-		}
-		restore(b)
+	for _, precision := range sampled(tf32, fp16) {
+		b := open(t, p, precision, codeBatch)
+		two(b, 1)
+		restore := saved(t, b)
 		two(b, 3)
-		if !reflect.DeepEqual(backendtest.Learned(t, b), want) {
-			t.Error("resumed, the training has other bits")
+		want := backendtest.Learned(t, b)
+		for _, another := range []bool{false, true} {
+			if another {
+				b.Close()
+				b = open(t, p, precision, codeBatch)
+			}
+			restore(b)
+			two(b, 3)
+			if !reflect.DeepEqual(backendtest.Learned(t, b), want) {
+				t.Errorf("resumed, a training with %s has other bits", precision)
+			}
 		}
+		b.Close()
 	}
-	b.Close()
 }
 
 // saved returns a function that restores the current state of b in a trainer.

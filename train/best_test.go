@@ -84,9 +84,8 @@ func TestUpdateRule(t *testing.T) {
 			l := &recordingLearner{loss: 1}
 			o := &onlineLearner{learner: l, rows: c.rows, norm2: 1, training: &model.Training{Epochs: []model.Epoch{{RunningLoss: 1}}}, recipe: h}
 			for epoch := 1; epoch <= 2; epoch++ {
-				if _, err := o.epoch(t.Context(), epoch, h.batch(c.rows)); err != nil {
-					t.Fatal(err)
-				}
+				_, err := o.epoch(t.Context(), epoch, h.batch(c.rows))
+				testonly.Must(t, err)
 			}
 			if len(l.rows) != 2*c.updates || l.rows[0] != c.batch {
 				t.Errorf("%+v: %d updates of %d rows", c, len(l.rows), l.rows[0])

@@ -179,9 +179,8 @@ func TestReadAgain(t *testing.T) {
 		t.Errorf("second source %+v, first %+v", second, first)
 	}
 	o.Earlier = second
-	if again, _, err = streamed(t, dir, o); err != nil {
-		t.Fatal(err)
-	}
+	again, _, err = streamed(t, dir, o)
+	testonly.Must(t, err)
 	checkDense(t, again, want)
 	for range Stream(t.Context(), []string{dir}, o, second) { // a file is replaced after it was compared
 		if err = os.Rename(b, b+"2"); err == nil {

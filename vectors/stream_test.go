@@ -47,21 +47,6 @@ func TestStreamDiffers(t *testing.T) {
 	}
 }
 
-func TestStreamErrors(t *testing.T) {
-	path := tempFile(t, "3 2\na 1 2\nb 1 2\n")
-	var input *InputError
-	if _, _, err := streamed(t, path, ReadOptions{}); !errors.As(err, &input) || !strings.Contains(err.Error(), "cut short") {
-		t.Errorf("error %v", err)
-	}
-	var s Source
-	for range Stream(t.Context(), []string{path}, ReadOptions{}, &s) {
-		break // before the error
-	}
-	if s.Rows != 0 {
-		t.Errorf("source %+v", s)
-	}
-}
-
 // The format of a pipe that stays open is detected from its first bytes or lines.
 func TestDetectOpenPipe(t *testing.T) {
 	for beginning, want := range map[string]string{

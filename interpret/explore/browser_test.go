@@ -299,7 +299,6 @@ func TestBrowserShowsNumbers(t *testing.T) {
 	b := openBrowser(t)
 	m := testModel()
 	x := newExplorer(t, m, "test")
-	base := b.serve(x)
 	// ends returns the words beside a dimension's name.
 	ends := func(k int, value float64) []string {
 		d := x.summary.Dimensions[k]
@@ -311,7 +310,7 @@ func TestBrowserShowsNumbers(t *testing.T) {
 	}
 
 	// A word: its first dimensions, and the nearest words.
-	b.do(chromedp.Navigate(base + "/#/word/bank"))
+	b.do(chromedp.Navigate(b.serve(x) + "/#/word/bank"))
 	b.waitHeading("bank")
 	bank := x.word(0)
 	low, high := 0., 0.
@@ -411,8 +410,7 @@ func TestBrowserIsolatesWords(t *testing.T) {
 	b := openBrowser(t)
 	m := testModel()
 	m.Codes.IDs[0], m.Codes.IDs[1] = "שלום", "שלומית"
-	base := b.serve(newExplorer(t, m, "test"))
-	b.do(chromedp.Navigate(base))
+	b.do(chromedp.Navigate(b.serve(newExplorer(t, m, "test"))))
 	b.waitHeading("test")
 	b.do(chromedp.SendKeys(chromedp.CSS(search), "שלו"))
 	b.wait(`document.querySelectorAll("[role=option]").length >= 2`)
@@ -436,8 +434,7 @@ func TestBrowserIsolatesWords(t *testing.T) {
 // Words are text, even with markup or control characters.
 func TestBrowserShowsWordsAsText(t *testing.T) {
 	b := openBrowser(t)
-	base := b.serve(newExplorer(t, testModel(), "<b>test</b>"))
-	b.do(chromedp.Navigate(base))
+	b.do(chromedp.Navigate(b.serve(newExplorer(t, testModel(), "<b>test</b>"))))
 	b.waitHeading("<b>test</b>")
 	for i, word := range oddWords {
 		evaluate[chromedp.Void](b, `go("word", %s)`, quote(word))

@@ -22,8 +22,7 @@ func TestBrowserAsks(t *testing.T) {
 	b := openBrowser(t)
 	m := testModel()
 	x := newExplorer(t, m, "test")
-	base := b.serve(x)
-	b.do(chromedp.Navigate(base))
+	b.do(chromedp.Navigate(b.serve(x)))
 	b.waitHeading("test")
 	asked := func(question, title string) {
 		t.Helper()
@@ -115,8 +114,7 @@ func TestBrowserLabels(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "labels.json")
 	x := newWith(t, m, "test", Options{Labels: file, CheckModel: func() error { return nil }, Judge: "other.txt",
 		Accuracy: map[interpret.Pole]float64{{Dimension: 3}: .9, {Dimension: 5}: .2}})
-	base := b.serve(x)
-	b.do(chromedp.Navigate(base + "/#/dimension/3"))
+	b.do(chromedp.Navigate(b.serve(x) + "/#/dimension/3"))
 	b.waitHeading("dimension 3")
 	const label = `<img src=x onerror="hacked=1"> & "kings"`
 	b.do(chromedp.Click(chromedp.CSS("button.edit")), chromedp.SendKeys(chromedp.CSS(".editor input"), label+kb.Enter))

@@ -374,10 +374,8 @@ func TestReadChecksSizes(t *testing.T) {
 		{"an Arrow batch of 1 TiB", longBody, "damaged Arrow file: cut short"},
 		{"an Arrow buffer that grows to 16 GiB", grown, "a buffer can't decompress to the size that it declares (got 17179869184 bytes)"},
 	} {
-		path := filepath.Join(t.TempDir(), "file")
-		testonly.Must(t, os.WriteFile(path, tt.content, 0o666))
 		allocated := testonly.CountBytes()
-		_, _, err := vectors.Read(t.Context(), []string{path}, vectors.ReadOptions{})
+		_, err := readBytes(t, tt.content, vectors.ReadOptions{})
 		testonly.ErrorSays(t, tt.name, err, tt.want)
 		if n := allocated(); n > 16<<20 {
 			t.Errorf("%s: %d bytes allocated for a file of %d", tt.name, n, len(tt.content))
@@ -607,45 +605,39 @@ func TestStreamArrow(t *testing.T) {
 
 // Vectors that span several pages and blocks are read, compressed or not.
 func TestReadLargeParquet(t *testing.T) {
-	for _, codec := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &parquet.Zstd, &parquet.Lz4Raw} {
-		for version := range 2 {
-			t.Run(fmt.Sprintf("%v/%d", codec, version+1), func(t *testing.T) {
-				testReadLargeParquet(t, parquet.Compression(codec), parquet.DataPageVersion(version+1))
-			})
-		}
-	}
-}
-
-func testReadLargeParquet(t *testing.T, options ...parquet.WriterOption) {
 	type row struct {
 		Word string    `parquet:"word,dict"`
 		V    []float64 `parquet:"v"` // repeated, as old programs write lists
 	}
 	const rows, dim = 3000, 77
-	var b bytes.Buffer
-	options = append(options, parquet.PageBufferSize(5000), parquet.MaxRowsPerRowGroup(1100))
-	w := parquet.NewGenericWriter[row](&b, options...)
-	for i := range rows {
-		r := row{Word: fmt.Sprint("w", i)}
-		for k := range dim {
-			r.V = append(r.V, float64(i*dim+k))
+	for _, codec := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &parquet.Zstd, &parquet.Lz4Raw} {
+		for version := range 2 {
+			t.Run(fmt.Sprintf("%v/%d", codec, version+1), func(t *testing.T) {
+				var b bytes.Buffer
+				w := parquet.NewGenericWriter[row](&b, parquet.Compression(codec), parquet.DataPageVersion(version+1), parquet.PageBufferSize(5000), parquet.MaxRowsPerRowGroup(1100))
+				for i := range rows {
+					r := row{Word: fmt.Sprint("w", i)}
+					for k := range dim {
+						r.V = append(r.V, float64(i*dim+k))
+					}
+					_, err := w.Write([]row{r})
+					testonly.Must(t, err)
+				}
+				testonly.Must(t, w.Close())
+				d, err := readBytes(t, b.Bytes(), vectors.ReadOptions{})
+				if err != nil || d.Len() != rows || d.Dim != dim {
+					t.Fatalf("%+v, %v", d, err)
+				}
+				for i, x := range d.Data {
+					if x != float32(i) || d.IDs[i/dim] != fmt.Sprint("w", i/dim) {
+						t.Fatalf("number %d of %s is %v", i%dim, d.IDs[i/dim], x)
+					}
+				}
+				if d, err := readBytes(t, b.Bytes(), vectors.ReadOptions{MaxRows: 1500}); err != nil || d.Len() != 1500 {
+					t.Errorf("of 1500 words: %v, %v", d, err)
+				}
+			})
 		}
-		if _, err := w.Write([]row{r}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	testonly.Must(t, w.Close())
-	d, err := readBytes(t, b.Bytes(), vectors.ReadOptions{})
-	if err != nil || d.Len() != rows || d.Dim != dim {
-		t.Fatalf("%+v, %v", d, err)
-	}
-	for i, x := range d.Data {
-		if x != float32(i) || d.IDs[i/dim] != fmt.Sprint("w", i/dim) {
-			t.Fatalf("number %d of %s is %v", i%dim, d.IDs[i/dim], x)
-		}
-	}
-	if d, err := readBytes(t, b.Bytes(), vectors.ReadOptions{MaxRows: 1500}); err != nil || d.Len() != 1500 {
-		t.Errorf("of 1500 words: %v, %v", d, err)
 	}
 }
 
