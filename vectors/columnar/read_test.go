@@ -490,6 +490,7 @@ func TestReadPages(t *testing.T) {
 		{"more deltas than places", format.DeltaLengthByteArray, varints(128, 4, many, 0), 2, word, "", "more values"},
 		{"fewer deltas than places", format.DeltaLengthByteArray, varints(128, 4, 1, 2, 'x'), 2, word, "", "fewer values"},
 		{"a block of deltas that a few bytes can't fill", format.DeltaLengthByteArray, varints(1<<30, 1, many, 0, 0, 0), many, word, "", "a header is invalid"},
+		{"many deltas of zero in a few bytes", format.DeltaLengthByteArray, append(varints(1<<16, 1, 1<<25, 0), make([]byte, 2<<9)...), 1 << 25, word, "", "fewer values"},
 		{"a block without parts", format.DeltaLengthByteArray, varints(128, 0, 2, 0), 2, word, "", "a header is invalid"},
 		{"a part of seven deltas", format.DeltaLengthByteArray, varints(28, 4, 2, 0), 2, word, "", "a header is invalid"},
 		{"deltas of 65 bits", format.DeltaLengthByteArray, varints(128, 1, 2, 0, 0, 65), 2, word, "", "a header is invalid"},
