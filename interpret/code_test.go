@@ -104,24 +104,10 @@ func TestSum(t *testing.T) {
 			whole[k] = float64(code.Value[j])
 		}
 		testonly.Near(t, fmt.Sprint(q), whole, sum, 1e-7) // rounding of float32
-		var want []Neighbour
-		for i, row := range codes {
-			if c := cosine(row, sum); c > 0 && !slices.Contains(without, i) {
-				want = append(want, Neighbour{i, c})
-			}
-		}
-		slices.SortFunc(want, func(a, b Neighbour) int { return cmp.Compare(b.Cosine, a.Cosine) })
-		got := x.Nearest(code, 12, without...)
-		if len(got) != min(12, len(want)) || len(got) < 5 {
-			t.Fatalf("%v: %d neighbours", terms, len(got))
-		}
-		for i, n := range got {
-			if n.Row != want[i].Row || math.Abs(n.Cosine-want[i].Cosine) > 1e-6 {
-				t.Errorf("%v: neighbour %d is %v, want %v", terms, i, n, want[i])
-			}
-		}
-		shared, _ := Compare(code, x.Code(got[0].Row))
-		checkParts(t, "the cosine", shared, floats.MulTo(make([]float64, s.Cols), unit(codes[got[0].Row]), unit(whole)))
+		checkNearest(t, x, codes, code, whole, without...)
+		nearest := x.Nearest(code, 1, without...)[0].Row
+		shared, _ := Compare(code, x.Code(nearest))
+		checkParts(t, "the cosine", shared, floats.MulTo(make([]float64, s.Cols), unit(codes[nearest]), unit(whole)))
 	}
 	if got := x.Nearest(Code{}, 5); len(got) != 0 {
 		t.Errorf("nearest to a code of zeros: %v", got)

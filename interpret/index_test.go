@@ -26,7 +26,13 @@ func TestIndex(t *testing.T) {
 			checkDimension(t, x, a, k)
 		}
 		for i := range 20 {
-			checkNearest(t, x, a, i)
+			checkNearest(t, x, a, x.Code(i), a[i], i)
+			weights := x.Code(i).Weights()
+			for j, w := range weights {
+				if w.Value == 0 || float64(w.Value) != a[i][w.Dimension] || j > 0 && math.Abs(float64(w.Value)) > math.Abs(float64(weights[j-1].Value)) {
+					t.Fatalf("weights of %d: %v", i, weights)
+				}
+			}
 		}
 		for k, got := range x.Variances() {
 			if want := stat.PopVariance(column(a, k), nil); math.Abs(got-want) > 1e-12*want {
@@ -44,7 +50,7 @@ func column(a [][]float64, k int) (values []float64) {
 	return values
 }
 
-// ranked returns the rows of a pole, those of the largest magnitudes first.
+// ranked returns the rows of a pole in decreasing order of their magnitudes.
 func ranked(a [][]float64, p Pole) (rows []int) {
 	values := column(a, p.Dimension)
 	if p.Negative {
@@ -89,30 +95,25 @@ func checkDimension(t *testing.T, x *Index, a [][]float64, k int) {
 // cosine is NaN if one of the vectors is zero.
 func cosine(a, b []float64) float64 { return floats.Dot(a, b) / floats.Norm(a, 2) / floats.Norm(b, 2) }
 
-func checkNearest(t *testing.T, x *Index, a [][]float64, i int) {
+// checkNearest checks the neighbours of a code, which is given as a dense vector, too.
+func checkNearest(t *testing.T, x *Index, a [][]float64, code Code, dense []float64, excluded ...int) {
 	t.Helper()
 	var want []float64
-	for j := range a {
-		if c := cosine(a[i], a[j]); j != i && c > 0 {
+	for i, row := range a {
+		if c := cosine(dense, row); c > 0 && !slices.Contains(excluded, i) {
 			want = append(want, c)
 		}
 	}
 	slices.SortFunc(want, func(a, b float64) int { return cmp.Compare(b, a) })
 	for _, n := range []int{0, 7, 1000} {
-		got := x.Nearest(x.Code(i), n, i)
+		got := x.Nearest(code, n, excluded...)
 		if len(got) != min(n, len(want)) {
-			t.Fatalf("nearest %d of %d: %v", n, i, got)
+			t.Fatalf("%d nearest to %v: %v, want %v", n, code, got, want)
 		}
 		for j, g := range got { // rounding may reorder equal cosines
-			if math.Abs(g.Cosine-want[j]) > 1e-12 || math.Abs(g.Cosine-cosine(a[i], a[g.Row])) > 1e-12 {
-				t.Fatalf("nearest %d of %d: %v, want %v", j, i, g, want[j])
+			if math.Abs(g.Cosine-want[j]) > 1e-12 || math.Abs(g.Cosine-cosine(dense, a[g.Row])) > 1e-12 {
+				t.Fatalf("neighbour %d of %v: %v, want %v", j, code, g, want[j])
 			}
-		}
-	}
-	weights := x.Code(i).Weights()
-	for j, w := range weights {
-		if w.Value == 0 || float64(w.Value) != a[i][w.Dimension] || j > 0 && math.Abs(float64(w.Value)) > math.Abs(float64(weights[j-1].Value)) {
-			t.Fatalf("weights of %d: %v", i, weights)
 		}
 	}
 }

@@ -95,11 +95,6 @@ func TestSteeredQuery(t *testing.T) {
 			t.Errorf("%s: %d %s", steer, got.Code, got.Body)
 		}
 	}
-	for _, bad := range []string{"?steer=3:1", "?query=bank&steer=3:1&steer=3:1", "?query=bank&other=1"} {
-		if got := get(handler, "/data/query"+bad); got.Code != http.StatusBadRequest {
-			t.Errorf("%s: %d %s", bad, got.Code, got.Body)
-		}
-	}
 }
 
 // Queries that other pages answer are only parsed.
