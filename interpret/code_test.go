@@ -2,6 +2,7 @@ package interpret
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 	"overcomplete/vectors"
 )
@@ -28,11 +30,7 @@ func checkParts(t *testing.T, what string, got []Contribution, want []float64) {
 		}
 		found[c.Dimension], last = c.Part, math.Abs(c.Part)
 	}
-	for k := range want {
-		if math.Abs(found[k]-want[k]) > 1e-12 {
-			t.Errorf("%s: dimension %d has the part %v, want %v", what, k, found[k], want[k])
-		}
-	}
+	testonly.Near(t, what, found, want, 1e-12)
 }
 
 // Compare agrees with the definition on dense vectors.
@@ -53,10 +51,8 @@ func TestCompare(t *testing.T) {
 				}
 			}
 		}
-		for k := range shared {
-			shared[k] /= pairs
-			apart[k] /= pairs
-		}
+		floats.Scale(1/pairs, shared)
+		floats.Scale(1/pairs, apart)
 		var compared []Code
 		for _, row := range rows {
 			compared = append(compared, x.Code(row))
@@ -96,9 +92,7 @@ func TestSum(t *testing.T) {
 		sum := make([]float64, s.Cols)
 		var without []int
 		for _, term := range terms {
-			for k, v := range unit(codes[term.Row]) {
-				sum[k] += term.Weight * v
-			}
+			floats.AddScaled(sum, term.Weight, unit(codes[term.Row]))
 			without = append(without, term.Row)
 		}
 		for _, k := range q.Without {
@@ -109,33 +103,11 @@ func TestSum(t *testing.T) {
 		for j, k := range code.Index {
 			whole[k] = float64(code.Value[j])
 		}
-		for k := range sum {
-			if math.Abs(whole[k]-sum[k]) > 1e-6 { // rounding of float32
-				t.Errorf("%v: dimension %d is %v, want %v", terms, k, whole[k], sum[k])
-			}
-		}
-		var want []Neighbour
-		for i, row := range codes {
-			if c := cosine(row, sum); c > 0 && !slices.Contains(without, i) {
-				want = append(want, Neighbour{i, c})
-			}
-		}
-		slices.SortFunc(want, func(a, b Neighbour) int { return cmp.Compare(b.Cosine, a.Cosine) })
-		got := x.Nearest(code, 12, without...)
-		if len(got) != min(12, len(want)) || len(got) < 5 {
-			t.Fatalf("%v: %d neighbours", terms, len(got))
-		}
-		for i, n := range got {
-			if n.Row != want[i].Row || math.Abs(n.Cosine-want[i].Cosine) > 1e-6 {
-				t.Errorf("%v: neighbour %d is %v, want %v", terms, i, n, want[i])
-			}
-		}
-		parts := make([]float64, s.Cols)
-		for k, v := range unit(codes[got[0].Row]) {
-			parts[k] = float64(v) * unit(whole)[k]
-		}
-		shared, _ := Compare(code, x.Code(got[0].Row))
-		checkParts(t, "the cosine", shared, parts)
+		testonly.Near(t, fmt.Sprint(q), whole, sum, 1e-7) // rounding of float32
+		checkNearest(t, x, codes, code, whole, without...)
+		nearest := x.Nearest(code, 1, without...)[0].Row
+		shared, _ := Compare(code, x.Code(nearest))
+		checkParts(t, "the cosine", shared, floats.MulTo(make([]float64, s.Cols), unit(codes[nearest]), unit(whole)))
 	}
 	if got := x.Nearest(Code{}, 5); len(got) != 0 {
 		t.Errorf("nearest to a code of zeros: %v", got)
@@ -155,10 +127,7 @@ func TestSteer(t *testing.T) {
 		scores := make([]float64, len(codes))
 		for i := range scores {
 			u, v := unit(codes[row]), unit(codes[i])
-			for k := range u {
-				scores[i] += u[k] * v[k]
-			}
-			scores[i] += .75*v[3] - 2*v[7] + v[12]
+			scores[i] = floats.Dot(u, v) + .75*v[3] - 2*v[7] + v[12]
 		}
 		steered := x.Code(row).Steer(weights...)
 		found := x.Nearest(steered, len(codes))

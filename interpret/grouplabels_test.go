@@ -15,10 +15,10 @@ import (
 
 // subjects generates texts. Half of the words of a text are of its own subject. The others are words of all
 // subjects, a rare word, an address, a number and, in a fifth of the texts, a signature. Each pole of a dimension is a
-// subject.
-func subjects(subjects, each, own int) *vectors.Sparse {
+// subject. The texts of a subject are a group.
+func subjects(subjects, each, own int) (codes *vectors.Sparse, groups []int32) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	codes := &vectors.Sparse{Texts: &vectors.Texts{}, CSR: vectors.CSR{Cols: subjects / 2, Ptr: []int64{0}}}
+	codes = &vectors.Sparse{Texts: &vectors.Texts{}, CSR: vectors.CSR{Cols: subjects / 2, Ptr: []int64{0}}}
 	for i := range subjects * each {
 		subject := i % subjects
 		var words []string
@@ -36,8 +36,9 @@ func subjects(subjects, each, own int) *vectors.Sparse {
 			value = -value
 		}
 		codes.AppendRow([]int32{int32(subject / 2)}, []float32{value})
+		groups = append(groups, int32(subject))
 	}
-	return codes
+	return codes, groups
 }
 
 // Labels of groups and poles are words of their subjects, with any number of workers.
@@ -46,11 +47,8 @@ func TestLabels(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for workers := 1; workers <= 3; workers++ {
 		runtime.GOMAXPROCS(workers)
-		x := NewIndex(subjects(n, each, own))
-		groups := make([]int32, x.Codes.Rows)
-		for i := range groups {
-			groups[i] = int32(i % n)
-		}
+		codes, groups := subjects(n, each, own)
+		x := NewIndex(codes)
 		groups[0] = -1
 		labels, _ := x.GroupLabels(groups, nil, own)
 		if len(labels) != n {
@@ -75,7 +73,7 @@ func TestLabels(t *testing.T) {
 // texts in the sample.
 func TestLabelsOfSample(t *testing.T) {
 	const n, own = 8, 3
-	codes := subjects(n, 300, own)
+	codes, groups := subjects(n, 300, own)
 	x := NewIndex(codes)
 	x.maxSample = 150
 	s := x.sample()
@@ -91,13 +89,10 @@ func TestLabelsOfSample(t *testing.T) {
 	if s = x.sample(); len(s.rows) != x.maxSample || slices.Contains(s.rows, alone) || !slices.IsSorted(s.rows) {
 		t.Fatalf("sample of rows %d", s.rows)
 	}
-	groups, sampled := make([]int32, codes.Rows), make([]int32, len(s.rows))
-	for i := range groups {
-		groups[i] = int32(i % n)
-	}
 	groups[alone] = n
-	for i, row := range s.rows {
-		sampled[i] = groups[row]
+	var sampled []int32
+	for _, row := range s.rows {
+		sampled = append(sampled, groups[row])
 	}
 	small := NewIndex(SelectRows(codes, s.rows))
 	name := []string{beginning(codes.Texts.Text[alone])}
@@ -300,12 +295,8 @@ func TestFormulasAndNames(t *testing.T) {
 
 // Stop words aren't in labels or descriptions, alone or in phrases.
 func TestStopWords(t *testing.T) {
-	codes := subjects(8, 30, 3)
+	codes, groups := subjects(8, 30, 3)
 	x := NewIndex(codes)
-	groups := make([]int32, codes.Rows)
-	for i := range groups {
-		groups[i] = int32(i % 8)
-	}
 	all, _ := x.GroupLabels(groups, nil, 3)
 	for _, maxSample := range []int{maxSample, 150} {
 		x := NewIndex(codes)

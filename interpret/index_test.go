@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 
 	"overcomplete/testonly/clitest"
 	"overcomplete/vectors"
@@ -25,90 +26,94 @@ func TestIndex(t *testing.T) {
 			checkDimension(t, x, a, k)
 		}
 		for i := range 20 {
-			checkNearest(t, x, a, i)
+			checkNearest(t, x, a, x.Code(i), a[i], i)
+			weights := x.Code(i).Weights()
+			for j, w := range weights {
+				if w.Value == 0 || float64(w.Value) != a[i][w.Dimension] || j > 0 && math.Abs(float64(w.Value)) > math.Abs(float64(weights[j-1].Value)) {
+					t.Fatalf("weights of %d: %v", i, weights)
+				}
+			}
 		}
 		for k, got := range x.Variances() {
-			mean, want := 0.0, 0.0
-			for i := range rows {
-				mean += a[i][k] / rows
-			}
-			for i := range rows {
-				want += (a[i][k] - mean) * (a[i][k] - mean) / rows
-			}
-			if math.Abs(got-want) > 1e-12*want {
+			if want := stat.PopVariance(column(a, k), nil); math.Abs(got-want) > 1e-12*want {
 				t.Fatalf("variance of %d: %v, want %v", k, got, want)
 			}
 		}
 	}
 }
 
+// column returns the values of a dimension.
+func column(a [][]float64, k int) (values []float64) {
+	for _, row := range a {
+		values = append(values, row[k])
+	}
+	return values
+}
+
+// ranked returns the rows of a pole in decreasing order of their magnitudes.
+func ranked(a [][]float64, p Pole) (rows []int) {
+	values := column(a, p.Dimension)
+	if p.Negative {
+		floats.Scale(-1, values)
+	}
+	for i, v := range values {
+		if v > 0 {
+			rows = append(rows, i)
+		}
+	}
+	slices.SortStableFunc(rows, func(i, j int) int { return cmp.Compare(values[j], values[i]) })
+	return rows
+}
+
 func checkDimension(t *testing.T, x *Index, a [][]float64, k int) {
 	t.Helper()
-	var top, bottom []Entry
-	var nonzero []int32
-	for i := range a {
-		e := Entry{i, float32(a[i][k])}
-		if e.Value > 0 {
-			top = append(top, e)
+	values := column(a, k)
+	for _, p := range []Pole{{k, false}, {k, true}} {
+		var want []Entry
+		for _, i := range ranked(a, p) {
+			want = append(want, Entry{i, float32(values[i])})
 		}
-		if e.Value < 0 {
-			bottom = append(bottom, e)
-		}
-		if e.Value != 0 {
-			nonzero = append(nonzero, int32(i))
+		for _, n := range []int{0, 1, 5, 1000} {
+			if got := x.Top(p, n); !slices.Equal(got, want[:min(n, len(want))]) {
+				t.Fatalf("top %d of %v: %v, want %v", n, p, got, want)
+			}
 		}
 	}
-	slices.SortStableFunc(top, func(a, b Entry) int { return cmp.Compare(b.Value, a.Value) })
-	slices.SortStableFunc(bottom, func(a, b Entry) int { return cmp.Compare(a.Value, b.Value) })
-	for _, n := range []int{0, 1, 5, 1000} {
-		if got := x.Top(Pole{k, false}, n); !slices.Equal(got, top[:min(n, len(top))]) {
-			t.Fatalf("top %d of %d: %v", n, k, got)
-		}
-		if got := x.Top(Pole{k, true}, n); !slices.Equal(got, bottom[:min(n, len(bottom))]) {
-			t.Fatalf("bottom %d of %d: %v", n, k, got)
-		}
-	}
-	if p := x.Poles(k); len(p) != 2 || p[0].Negative != (-bottom[0].Value > top[0].Value) || p[1].Negative == p[0].Negative {
+	if p := x.Poles(k); len(p) != 2 || p[0].Negative != (-floats.Min(values) > floats.Max(values)) || p[1].Negative == p[0].Negative {
 		t.Fatalf("poles of %d: %v", k, p)
 	}
-	rows, values := x.Dimension(k)
-	if !slices.Equal(rows, nonzero) {
-		t.Fatalf("words of %d: %v", k, rows)
-	}
+	rows, nonzeros := x.Dimension(k)
+	got := make([]float64, len(a))
 	for j, i := range rows {
-		if float64(values[j]) != a[i][k] {
-			t.Fatalf("value of word %d in %d: %v", i, k, values[j])
-		}
+		got[i] = float64(nonzeros[j])
+	}
+	if !slices.Equal(got, values) || !slices.IsSorted(rows) || slices.Contains(nonzeros, 0) {
+		t.Fatalf("dimension %d: rows %v have the values %v, want %v", k, rows, nonzeros, values)
 	}
 }
 
 // cosine is NaN if one of the vectors is zero.
 func cosine(a, b []float64) float64 { return floats.Dot(a, b) / floats.Norm(a, 2) / floats.Norm(b, 2) }
 
-func checkNearest(t *testing.T, x *Index, a [][]float64, i int) {
+// checkNearest checks the neighbours of a code, which is given as a dense vector, too.
+func checkNearest(t *testing.T, x *Index, a [][]float64, code Code, dense []float64, excluded ...int) {
 	t.Helper()
 	var want []float64
-	for j := range a {
-		if c := cosine(a[i], a[j]); j != i && c > 0 {
+	for i, row := range a {
+		if c := cosine(dense, row); c > 0 && !slices.Contains(excluded, i) {
 			want = append(want, c)
 		}
 	}
 	slices.SortFunc(want, func(a, b float64) int { return cmp.Compare(b, a) })
 	for _, n := range []int{0, 7, 1000} {
-		got := x.Nearest(x.Code(i), n, i)
+		got := x.Nearest(code, n, excluded...)
 		if len(got) != min(n, len(want)) {
-			t.Fatalf("nearest %d of %d: %v", n, i, got)
+			t.Fatalf("%d nearest to %v: %v, want %v", n, code, got, want)
 		}
 		for j, g := range got { // rounding may reorder equal cosines
-			if math.Abs(g.Cosine-want[j]) > 1e-12 || math.Abs(g.Cosine-cosine(a[i], a[g.Row])) > 1e-12 {
-				t.Fatalf("nearest %d of %d: %v, want %v", j, i, g, want[j])
+			if math.Abs(g.Cosine-want[j]) > 1e-12 || math.Abs(g.Cosine-cosine(dense, a[g.Row])) > 1e-12 {
+				t.Fatalf("neighbour %d of %v: %v, want %v", j, code, g, want[j])
 			}
-		}
-	}
-	weights := x.Code(i).Weights()
-	for j, w := range weights {
-		if w.Value == 0 || float64(w.Value) != a[i][w.Dimension] || j > 0 && math.Abs(float64(w.Value)) > math.Abs(float64(weights[j-1].Value)) {
-			t.Fatalf("weights of %d: %v", i, weights)
 		}
 	}
 }

@@ -16,16 +16,17 @@ import (
 
 func allow() error { return nil }
 
+// A change replaces labels. A proposal replaces a proposal, but no label of a person, who may have saved it meanwhile.
 func TestChangeLabels(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "labels.json")
 	if ls, err := ReadLabels(path, 30); err != nil || len(ls) != 0 {
 		t.Fatalf("without a file: %v, %v", ls, err)
 	}
 	for _, changes := range [][]Label{
-		{{10, " <b>kings</b> & queens ", "", false, false}, {2, "", "not clear", false, false}, {3, "gone", "soon", false, false}},
+		{{10, " <b>kings</b> & queens ", "", false, false}, {2, "", "not clear", false, false}, {3, "gone", "soon", false, false}, {29, "replaced", "", false, true}},
 		{{29, "日本", "where\u00a0it is", false, true}, {3, "", " ", false, false}},
 		{{2, "topic 2", "", true, false}, {400, "", "a note", true, false}, {29, "gone", "", true, false}},
-		{{29, "", "", true, false}},
+		{{29, "", "", true, false}, {2, "a proposal replaces no label of a person", "", true, true}},
 	} {
 		_, err := ChangeLabels(t.Context(), path, 30, changes, allow)
 		testonly.Must(t, err)
@@ -99,18 +100,5 @@ func TestChangeLabelsAtOnce(t *testing.T) {
 	wait.Wait()
 	if ls, err := ReadLabels(path, n); err != nil || len(ls) != n {
 		t.Errorf("%d labels, error %v", len(ls), err)
-	}
-}
-
-// A proposal replaces a proposal, but no label of a person, who may have saved it meanwhile.
-func TestProposals(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "labels.json")
-	for _, change := range []Label{{ID: 1, Name: "own", Topic: true}, {ID: 2, Name: "old", Topic: true, Proposed: true}} {
-		_, err := ChangeLabels(t.Context(), path, 5, []Label{change}, allow)
-		testonly.Must(t, err)
-	}
-	labels, err := ChangeLabels(t.Context(), path, 5, []Label{{ID: 1, Name: "new", Topic: true, Proposed: true}, {ID: 2, Name: "new", Topic: true, Proposed: true}}, allow)
-	if err != nil || len(labels) != 2 || labels[0].Name != "own" || labels[1].Name != "new" {
-		t.Errorf("%+v, %v", labels, err)
 	}
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/stat/combin"
+
 	"overcomplete/internal/memory"
+	"overcomplete/testonly/encodetest"
 )
 
 // MatchAtoms finds the best permutation of few atoms, also if the dictionaries differ in size.
@@ -28,12 +30,7 @@ func TestMatchAtoms(t *testing.T) {
 				t.Fatalf("%d matches, error %v", len(matches), err)
 			}
 			cosine := func(i, j int) float64 {
-				var ab, aa, bb float64
-				for l := range dim {
-					x, y := float64(a[i*dim+l]), float64(b[j*dim+l])
-					ab, aa, bb = ab+x*y, aa+x*x, bb+y*y
-				}
-				return ab / math.Sqrt(aa*bb)
+				return cosine(encodetest.Widen(a[i*dim:][:dim]), encodetest.Widen(b[j*dim:][:dim]))
 			}
 			var sum float64
 			matched := make([]bool, size[1])
@@ -47,25 +44,18 @@ func TestMatchAtoms(t *testing.T) {
 				matched[m.Dimension] = true
 				sum += m.Cosine
 			}
-			var best func(i int, free []int, unmatched int) float64
-			best = func(i int, free []int, unmatched int) float64 {
-				if i == size[0] {
-					return 0
+			want := math.Inf(-1)
+			for _, chosen := range combin.Permutations(max(size[0], size[1]), min(size[0], size[1])) { // of the larger dictionary
+				all := 0.0
+				for i, j := range chosen {
+					if size[0] > size[1] {
+						i, j = j, i
+					}
+					all += cosine(i, j)
 				}
-				most := math.Inf(-1)
-				if unmatched > 0 {
-					most = best(i+1, free, unmatched-1)
-				}
-				for at, j := range free {
-					most = max(most, cosine(i, j)+best(i+1, slices.Delete(slices.Clone(free), at, at+1), unmatched))
-				}
-				return most
+				want = max(want, all)
 			}
-			free := make([]int, size[1])
-			for j := range free {
-				free[j] = j
-			}
-			if want := best(0, free, max(0, size[0]-size[1])); math.Abs(sum-want) > 1e-5 {
+			if math.Abs(sum-want) > 1e-5 {
 				t.Fatalf("%d and %d atoms: cosines add up to %v, want %v", size[0], size[1], sum, want)
 			}
 		}

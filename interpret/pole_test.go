@@ -27,30 +27,22 @@ func TestDistinctive(t *testing.T) {
 	}
 	other := false
 	for k := range s.Cols {
-		for _, negative := range []bool{false, true} {
+		for _, p := range []Pole{{k, false}, {k, true}} {
 			relevance := func(i int) float64 {
 				inDimension := math.Abs(codes[i][k]) / ofDimension[k]
 				return 0.8*math.Log(inDimension) + 0.2*math.Log(inDimension/(ofWord[i]/total))
 			}
-			var want []int
-			for i := range s.Rows {
-				if v := codes[i][k]; v > 0 && !negative || v < 0 && negative {
-					want = append(want, i)
-				}
+			rows := ranked(codes, p)
+			slices.SortStableFunc(rows, func(a, b int) int { return cmp.Compare(relevance(b), relevance(a)) })
+			var want []Entry
+			for _, i := range rows[:min(7, len(rows))] {
+				want = append(want, Entry{i, float32(codes[i][k])})
 			}
-			slices.SortStableFunc(want, func(a, b int) int { return cmp.Compare(relevance(b), relevance(a)) })
-			want = want[:min(7, len(want))]
-			var got []int
-			for _, e := range x.Distinctive(Pole{k, negative}, 7) {
-				got = append(got, e.Row)
-				if float64(e.Value) != codes[e.Row][k] {
-					t.Errorf("dimension %d, row %d: value %v, want %v", k, e.Row, e.Value, codes[e.Row][k])
-				}
-			}
+			got := x.Distinctive(p, 7)
 			if !slices.Equal(got, want) {
-				t.Errorf("dimension %d, negative %v: rows %v, want %v", k, negative, got, want)
+				t.Errorf("%v: %v, want %v", p, got, want)
 			}
-			other = other || !negative && len(got) > 0 && x.Top(Pole{Dimension: k}, 1)[0].Row != got[0]
+			other = other || len(got) > 0 && x.Top(p, 1)[0].Row != got[0].Row
 		}
 	}
 	if !other {
@@ -114,19 +106,11 @@ func TestCoherence(t *testing.T) {
 		all[i] = i
 	}
 	for k := range s.Cols {
-		for _, negative := range []bool{false, true} {
-			order := slices.Clone(all)
-			sign := 1.0
-			if negative {
-				sign = -1
-			}
-			order = slices.DeleteFunc(order, func(i int) bool { return sign*codes[i][k] <= 0 })
-			slices.SortStableFunc(order, func(i, j int) int {
-				return cmp.Compare(sign*codes[j][k], sign*codes[i][k])
-			})
-			want := mean(order[:min(8, len(order))], k) - mean(all, -1)
-			if got := x.Coherence(Pole{k, negative}); math.Abs(got-want) > 1e-12 && !(math.IsNaN(got) && math.IsNaN(want)) {
-				t.Errorf("dimension %d, negative %v: %v, want %v", k, negative, got, want)
+		for _, p := range []Pole{{k, false}, {k, true}} {
+			rows := ranked(codes, p)
+			want := mean(rows[:min(8, len(rows))], k) - mean(all, -1)
+			if got := x.Coherence(p); math.Abs(got-want) > 1e-12 && !(math.IsNaN(got) && math.IsNaN(want)) {
+				t.Errorf("%v: %v, want %v", p, got, want)
 			}
 		}
 	}

@@ -4,9 +4,9 @@ package kernels
 
 import (
 	"fmt"
+	"io/fs"
 	"maps"
 	"math/rand/v2"
-	"sync"
 	"testing"
 	"unsafe"
 
@@ -33,31 +33,20 @@ func init() {
 
 func newBench(t testing.TB) *bench {
 	t.Helper()
-	kernels, err := parsed()
+	files, err := fs.Glob(ptx, "ptx/*.ptx")
 	testonly.Must(t, err)
+	kernels := make(map[string]*interpreter.Kernel)
+	for _, file := range files {
+		text, err := ptx.ReadFile(file)
+		testonly.Must(t, err)
+		parsed, err := interpreter.Parse(string(text))
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		maps.Copy(kernels, parsed)
+	}
 	return &bench{Machine: interpreter.New(1), t: t, rng: rand.New(rand.NewPCG(1, 2)), kernels: kernels, orders: 2, maxShared: 227 << 10, multiprocessors: 3}
 }
-
-// parsed returns the kernels of the embedded PTX by name.
-var parsed = sync.OnceValues(func() (map[string]*interpreter.Kernel, error) {
-	all := make(map[string]*interpreter.Kernel)
-	files, err := ptx.ReadDir("ptx")
-	if err != nil {
-		return nil, err
-	}
-	for _, file := range files {
-		text, err := ptx.ReadFile("ptx/" + file.Name())
-		if err != nil {
-			return nil, err
-		}
-		kernels, err := interpreter.Parse(string(text))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file.Name(), err)
-		}
-		maps.Copy(all, kernels)
-	}
-	return all, nil
-})
 
 // begin makes the bench work for a test, with an empty memory, until end.
 func (b *bench) begin(t testing.TB) (end func()) {

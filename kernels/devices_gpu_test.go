@@ -156,12 +156,3 @@ func TestStart(t *testing.T) {
 		t.Error("other codes in another context")
 	}
 }
-
-// If Start fails, the first use returns the reason.
-func TestStartFails(t *testing.T) {
-	setting(t, "EMULATED_FAIL_CONTEXT", "46")
-	device := Device{}.Start()
-	if _, err := device.Trainer(sample(10)); !errors.Is(err, ErrUnavailable) {
-		t.Errorf("error %v, want %v", err, ErrUnavailable)
-	}
-}

@@ -79,14 +79,14 @@ func (b *bench) halves(values []float32, rows, width int, scale float64) array {
 	packed := make([]float32, rows*a.pitch/2)
 	for i := range rows {
 		for j := range a.pitch {
-			x := half{0x7e00} // NaN
+			x := uint16(0x7e00) // NaN
 			switch {
 			case j >= width:
-				x = half{}
+				x = 0
 			case values != nil:
-				x = toHalf(values[i*width+j] * float32(scale))
+				x = float32s.ToFloat16(values[i*width+j] * float32(scale))
 			}
-			packed[(i*a.pitch+j)/2] = math.Float32frombits(math.Float32bits(packed[(i*a.pitch+j)/2]) | uint32(x.bits)<<(16*(j%2)))
+			packed[(i*a.pitch+j)/2] = math.Float32frombits(math.Float32bits(packed[(i*a.pitch+j)/2]) | uint32(x)<<(16*(j%2)))
 		}
 	}
 	a.data = b.matrix(packed, a.packed())
@@ -112,17 +112,11 @@ func widthsOf(p Precision, atoms, dim int) widths {
 // unitOf returns the divisor of the pitches of these matrices, in elements.
 func unitOf(p Precision) int { return widthsOf(p, 1, 1).dimPitch }
 
-// toHalf rounds to a half.
-func toHalf(x float32) half { return half{float32s.ToFloat16(x)} }
-
-// fromHalf widens a half.
-func fromHalf(h half) float32 { return float32s.FromFloat16(h.bits) }
-
 // rounded returns the values after conversion to scaled halves and back.
 func rounded(values []float32, scale float64) []float32 {
 	all := make([]float32, len(values))
 	for i, v := range values {
-		all[i] = fromHalf(toHalf(v*float32(scale))) / float32(scale)
+		all[i] = float32s.FromFloat16(float32s.ToFloat16(v*float32(scale))) / float32(scale)
 	}
 	return all
 }
@@ -337,15 +331,15 @@ func checkUpdate(b *bench, precision Precision, rows, atoms, dim int) {
 	b.expect("H", gotH, wantH, sizeH, squaresTolerance)
 	// The expected steps follow from the H that the kernel wrote, and their float16 copies from the written steps.
 	got, gotHalves := b.read(steps), b.read(halves)
+	if want := rounded(got, stepScale); !slices.Equal(gotHalves, want) {
+		b.t.Fatalf("steps as halves are %v, want %v", gotHalves, want)
+	}
 	for i := range got {
 		root := math.Sqrt(float64(gotH[i]) + epsilon)
 		want := (c[3]*float64(d[i]) + c[4]*m[i]) / root
 		tolerance := (tolerance[precision]*math.Abs(c[4])*sizeM[i] + 1e-6*math.Abs(c[3]*float64(d[i]))) / root
 		if !(math.Abs(float64(got[i])-want) <= tolerance+1e-6*math.Abs(want)) {
 			b.t.Fatalf("step %d is %v, want %v ± %.2g", i, got[i], want, tolerance)
-		}
-		if want := fromHalf(toHalf(got[i]*stepScale)) / stepScale; gotHalves[i] != want {
-			b.t.Fatalf("step %d as a half is %v, want %v", i, gotHalves[i], want)
 		}
 	}
 }
@@ -880,12 +874,7 @@ func checkPower(b *bench, _ Precision, dim, _, _ int) {
 		} else if want, err := backend.StepOf(got); err != nil || readBack(b, step, 1)[0] != want {
 			b.t.Errorf("%+v: the step size is %v, want %v, error %v", c, readBack(b, step, 1), want, err)
 		}
-		got := readBack(b, vector, dim)
-		for j := range v {
-			if !(math.Abs(float64(got[j])-v[j]) <= 1e-5) {
-				b.t.Errorf("%+v: element %d of the vector is %v, want %v", c, j, got[j], v[j])
-			}
-		}
+		testonly.Near(b.t, fmt.Sprintf("%+v: vector", c), encodetest.Widen(readBack(b, vector, dim)), v, 1e-5)
 	}
 }
 
@@ -960,7 +949,7 @@ func checkBodyHalves(b *bench, _ Precision, rows, width, _ int) {
 	places := []place{{pitch: int64(from.pitch)}, {to.data, int64(to.pitch)}}
 	b.body([]instruction{{opHalves, 1, 0, 1}}, places, []float64{0, scale}, 0, body{input: from.data, rows: int32(rows), width: int32(width)})
 	for i, got := range b.read(to) {
-		if want := fromHalf(toHalf(max(-65504, min(x[i]*scale, 65504)))); got != want {
+		if want := rounded([]float32{max(-65504, min(x[i]*scale, 65504))}, 1)[0]; got != want {
 			b.t.Fatalf("element %d of %v is %v, want %v", i, x[i], got, want)
 		}
 	}
@@ -1101,7 +1090,8 @@ func checkFinishAndPackCodes(b *bench, precision Precision, rows, atoms, _ int) 
 				want = rounded(want, scale)
 			}
 		}
-		var index, start []int64
+		var start []int64
+		var index []int32
 		var packed []float32
 		wantUsed := make([]int32, atoms)
 		gotNonzeros, gotL1 := readBack(b, nonzeros, rows), readBack(b, l1, rows)
@@ -1111,7 +1101,7 @@ func checkFinishAndPackCodes(b *bench, precision Precision, rows, atoms, _ int) 
 			for j := range atoms {
 				v := &want[i*atoms+j]
 				if *v != 0 {
-					index, packed = append(index, int64(j)), append(packed, *v)
+					index, packed = append(index, int32(j)), append(packed, *v)
 					wantUsed[j] = 1
 					size += math.Abs(float64(*v))
 				}
@@ -1138,13 +1128,8 @@ func checkFinishAndPackCodes(b *bench, precision Precision, rows, atoms, _ int) 
 			codes: pointer[byte](codes.data), starts: put(b, start), index: packedIndex, value: packedValue, scale: scale, shape: shape,
 		}.launch(precision)))
 		gotIndex, gotValue := readBack(b, packedIndex, len(packed)+1), readBack(b, packedValue, len(packed)+1)
-		if !slices.Equal(gotValue, append(packed, 0)) || gotIndex[len(packed)] != 0 {
-			b.t.Errorf("packed values %v, want %v", gotValue, packed)
-		}
-		for i, want := range index {
-			if int64(gotIndex[i]) != want {
-				b.t.Fatalf("packed column %d is %d, want %d", i, gotIndex[i], want)
-			}
+		if !slices.Equal(gotValue, append(packed, 0)) || !slices.Equal(gotIndex, append(index, 0)) {
+			b.t.Errorf("packed values %v of columns %v, want %v of %v", gotValue, gotIndex, packed, index)
 		}
 	}
 }

@@ -21,9 +21,7 @@ import (
 	"overcomplete/testonly/encodetest"
 )
 
-func TestLearner(t *testing.T) {
-	onSchedules(t, testLearner)
-}
+func TestLearner(t *testing.T) { onSchedules(t, testLearner) }
 
 func testLearner(t *testing.T, next func() (hostRows bool)) {
 	var last *learner
@@ -177,14 +175,12 @@ func TestLearnerAfterFault(t *testing.T) {
 	if fault == nil {
 		t.Fatal("no error")
 	}
-	if err := learn(); err != fault {
-		t.Errorf("error %v, want %v", err, fault)
-	}
-	if _, err := l.Dictionary(); err != fault {
-		t.Errorf("error %v, want %v", err, fault)
-	}
-	if err := l.Close(); err != fault {
-		t.Errorf("error %v, want %v", err, fault)
+	again := learn()
+	_, read := l.Dictionary()
+	for call, err := range map[string]error{"Learn": again, "Dictionary": read, "Close": l.Close()} {
+		if err != fault {
+			t.Errorf("%s: error %v, want %v", call, err, fault)
+		}
 	}
 	if err := learn(); err != errClosed {
 		t.Errorf("error %v, want %v", err, errClosed)

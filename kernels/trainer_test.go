@@ -255,12 +255,6 @@ func TestTraining(t *testing.T) {
 
 // A training resumes from a saved state, in the same trainer and in another.
 func TestResumed(t *testing.T) {
-	for _, precision := range sampled(tf32, fp16) {
-		t.Run(string(precision), func(t *testing.T) { resumed(t, precision) })
-	}
-}
-
-func resumed(t *testing.T, precision Precision) {
 	const rows, codeBatch = 300, 32
 	p := sample(rows)
 	two := func(b *trainer, first int) {
@@ -273,23 +267,25 @@ func resumed(t *testing.T, precision Precision) {
 			t.Error("no graph")
 		}
 	}
-	b := open(t, p, precision, codeBatch)
-	two(b, 1)
-	restore := saved(t, b)
-	two(b, 3)
-	want := backendtest.Learned(t, b)
-	for _, another := range []bool{false, true} {
-		if another {
-			b.Close()
-			b = open(t, p, precision, codeBatch)
-		}
-		restore(b)
+	for _, precision := range sampled(tf32, fp16) {
+		b := open(t, p, precision, codeBatch)
+		two(b, 1)
+		restore := saved(t, b)
 		two(b, 3)
-		if !reflect.DeepEqual(backendtest.Learned(t, b), want) {
-			t.Error("resumed, the training has other bits")
+		want := backendtest.Learned(t, b)
+		for _, another := range []bool{false, true} {
+			if another {
+				b.Close()
+				b = open(t, p, precision, codeBatch)
+			}
+			restore(b)
+			two(b, 3)
+			if !reflect.DeepEqual(backendtest.Learned(t, b), want) {
+				t.Errorf("resumed, a training with %s has other bits", precision)
+			}
 		}
+		b.Close()
 	}
-	b.Close()
 }
 
 // saved returns a function that restores the current state of b in a trainer.
@@ -545,14 +541,22 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// If a GPU can't be initialised, the error gives the reason.
+// If a GPU can't be initialised, at the first use or by Start, the error of the first use gives the reason.
 func TestContextFails(t *testing.T) {
-	for code, want := range map[string]error{"2": backend.ErrMemory, "46": ErrUnavailable} {
-		setting(t, "EMULATED_FAIL_CONTEXT", code)
-		_, err := Device{}.Trainer(sample(10))
-		if !errors.Is(err, want) || errors.Is(err, backend.ErrMemory) && errors.Is(err, ErrUnavailable) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("context's error %s: %v, want %v", code, err, want)
+	for _, tt := range []struct {
+		variable, code string
+		want           error
+	}{
+		{"EMULATED_FAIL_CONTEXT", "2", backend.ErrMemory}, {"EMULATED_FAIL_CONTEXT", "46", ErrUnavailable}, {"EMULATED_FAIL_MODULE", "2", backend.ErrMemory},
+	} {
+		setting(t, tt.variable, tt.code)
+		for _, device := range []Device{{}, Device{}.Start()} {
+			_, err := device.Trainer(sample(10))
+			if !errors.Is(err, tt.want) || errors.Is(err, backend.ErrMemory) && errors.Is(err, ErrUnavailable) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s=%s: error %v, want %v", tt.variable, tt.code, err, tt.want)
+			}
 		}
+		setting(t, tt.variable, "")
 	}
 }
 
@@ -572,10 +576,6 @@ func TestCompilerFails(t *testing.T) {
 			t.Errorf("error %v, want %v", err, want)
 		}
 	}
-	setting(t, "EMULATED_FAIL_MODULE", "2")
-	if _, err := (Device{}).Trainer(sample(10)); !errors.Is(err, backend.ErrMemory) || errors.Is(err, ErrUnavailable) {
-		t.Errorf("error %v, want %v", err, backend.ErrMemory)
-	}
 }
 
 // A memory limit below the size of the fixed parts is an error.
@@ -583,16 +583,15 @@ func TestMemoryLimit(t *testing.T) {
 	p := sample(300)
 	for _, limit := range []int64{1, -1} {
 		d := Device{Memory: limit}
-		if _, err := d.Trainer(p); !errors.Is(err, backend.ErrMemory) {
-			t.Errorf("%d bytes for a trainer: error %v, want %v", limit, err, backend.ErrMemory)
-		}
 		x, dictionary := encodetest.Problem(1, p.Dim, 24)
 		o := encode.Options{Lambda: 0.1, Steps: 1, Nonzeros: 4}
-		if _, err := d.Encoder(dictionary, o); !errors.Is(err, backend.ErrMemory) {
-			t.Errorf("%d bytes for an encoder: error %v, want %v", limit, err, backend.ErrMemory)
-		}
-		if _, err := d.Learner(x, dictionary, 1, o); !errors.Is(err, backend.ErrMemory) {
-			t.Errorf("%d bytes for a learner: error %v, want %v", limit, err, backend.ErrMemory)
+		_, trainer := d.Trainer(p)
+		_, encoder := d.Encoder(dictionary, o)
+		_, learner := d.Learner(x, dictionary, 1, o)
+		for of, err := range map[string]error{"a trainer": trainer, "an encoder": encoder, "a learner": learner} {
+			if !errors.Is(err, backend.ErrMemory) {
+				t.Errorf("%d bytes for %s: error %v, want %v", limit, of, err, backend.ErrMemory)
+			}
 		}
 	}
 }

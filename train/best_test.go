@@ -54,12 +54,7 @@ func TestAnchorWeight(t *testing.T) {
 			t.Errorf("an epoch visits rows %v, want each once", order)
 		}
 	}
-	want := []float64{anchor, anchor * 4. / square}
-	for i, weight := range l.weights {
-		if math.Abs(weight-want[i]) > 1e-15 {
-			t.Errorf("anchor weight %d is %v, want %v", i, weight, want[i])
-		}
-	}
+	testonly.Near(t, "anchor weights", l.weights, []float64{anchor, anchor * 4. / square}, 1e-15)
 }
 
 // An epoch has one update per 8,192 training rows, from 16 to 64, words and texts alike. A mini-batch has at least 256
@@ -89,9 +84,8 @@ func TestUpdateRule(t *testing.T) {
 			l := &recordingLearner{loss: 1}
 			o := &onlineLearner{learner: l, rows: c.rows, norm2: 1, training: &model.Training{Epochs: []model.Epoch{{RunningLoss: 1}}}, recipe: h}
 			for epoch := 1; epoch <= 2; epoch++ {
-				if _, err := o.epoch(t.Context(), epoch, h.batch(c.rows)); err != nil {
-					t.Fatal(err)
-				}
+				_, err := o.epoch(t.Context(), epoch, h.batch(c.rows))
+				testonly.Must(t, err)
 			}
 			if len(l.rows) != 2*c.updates || l.rows[0] != c.batch {
 				t.Errorf("%+v: %d updates of %d rows", c, len(l.rows), l.rows[0])

@@ -203,9 +203,8 @@ func TestCheckpointsReplaceTheirOwn(t *testing.T) {
 		t.Errorf("the precious model is gone: %v", err)
 	}
 	o.Epoch, o.Replace, o.Resume = nil, true, false
-	if _, err := train.File(t.Context(), []string{sampleFile}, h, cpu.Device{}, dir, o); err != nil {
-		t.Error(err)
-	}
+	_, err = train.File(t.Context(), []string{sampleFile}, h, cpu.Device{}, dir, o)
+	testonly.Must(t, err)
 }
 
 // Checkpoints and models that can't be read or contain other files are not replaced, and the error says that the
@@ -267,11 +266,8 @@ func TestFileSample(t *testing.T) {
 		for _, hi := range ends {
 			path := filepath.Join(dir, fmt.Sprintf("%d-%d.npy", len(ends), hi))
 			var file bytes.Buffer
-			err := npy.Write(&file, []int{hi - lo, dim}, data[lo*dim:hi*dim])
-			if err == nil {
-				err = os.WriteFile(path, file.Bytes(), 0o666)
-			}
-			testonly.Must(t, err)
+			testonly.Must(t, npy.Write(&file, []int{hi - lo, dim}, data[lo*dim:hi*dim]))
+			testonly.Must(t, os.WriteFile(path, file.Bytes(), 0o666))
 			paths, lo = append(paths, path), hi
 		}
 		h := train.Best()

@@ -191,15 +191,11 @@ func TestDefaultOrder(t *testing.T) {
 
 // Negative numbers of rows and atoms are refused.
 func TestBestRefuses(t *testing.T) {
-	for _, change := range []func(h *model.Best){
-		func(h *model.Best) { h.TrainRows = -1 },
-		func(h *model.Best) { h.Atoms, h.TrainRows = -1, 0 },
-	} {
-		h := best()
-		change(&h)
-		if _, err := train.Fit(t.Context(), sampleOfBest(t), h, cpu.Device{}, train.Options{}); err == nil {
-			t.Errorf("no error for %+v", h)
-		}
+	rows, atoms := best(), best()
+	rows.TrainRows, atoms.Atoms = -1, -1
+	for want, h := range map[string]model.Best{"train-rows is -1": rows, "atoms is -1": atoms} {
+		_, err := train.Fit(t.Context(), sampleOfBest(t), h, cpu.Device{}, train.Options{})
+		testonly.ErrorSays(t, fmt.Sprintf("%+v", h), err, want)
 	}
 }
 

@@ -142,9 +142,8 @@ func TestBatchSize(t *testing.T) {
 	} {
 		s, h := &script{shortened: c.shortened}, six(4)
 		h.DictionarySteps = c.steps
-		if _, err := fitted(t, s, c.words, h); err != nil {
-			t.Fatal(err)
-		}
+		_, err := fitted(t, s, c.words, h)
+		testonly.Must(t, err)
 		if !slices.Equal(s.batches, c.want) {
 			t.Errorf("%d words in %d steps, %v shortened: batches of %v, want %v", c.words, c.steps, c.shortened, s.batches, c.want)
 		}

@@ -14,17 +14,15 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"overcomplete/testonly"
 )
 
 // manyBlocks returns vectors that fill several blocks. The rows in bad contain an infinite number.
-func manyBlocks(bad []int) *Dense {
-	d := &Dense{Dim: 5}
-	rng := rand.New(rand.NewPCG(1, 2))
-	for i := range 3*blockRows + 7 {
-		d.IDs = append(d.IDs, fmt.Sprint(i))
-		for range d.Dim {
-			d.Data = append(d.Data, rng.Float32())
-		}
+func manyBlocks(bad ...int) *Dense {
+	d := randomRows(3*blockRows+7, 5)
+	for i := range d.IDs {
+		d.IDs[i] = strconv.Itoa(i) // as the rows of formats without words are named
 	}
 	for _, i := range bad {
 		d.Row(i)[1] = float32(math.Inf(1))
@@ -36,7 +34,7 @@ func manyBlocks(bad []int) *Dense {
 func TestBlocks(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	bad := []int{5, blockRows - 1, blockRows, 2*blockRows + 3}
-	d := manyBlocks(bad)
+	d := manyBlocks(bad...)
 	want := &Dense{Dim: d.Dim}
 	for i, word := range d.IDs {
 		if !slices.Contains(bad, i) {
@@ -55,29 +53,19 @@ func TestBlocks(t *testing.T) {
 		for _, cpus := range []int{1, 16} {
 			runtime.GOMAXPROCS(cpus)
 			_, _, err := Read(t.Context(), []string{path}, ReadOptions{})
-			if prefix := path + `: row 6: word "5": value 2 is not a finite number`; err == nil || !strings.HasPrefix(err.Error(), prefix) {
-				t.Errorf("%s, %d CPUs: error %v, want %s", name, cpus, err, prefix)
-			}
-			got, source, err := Read(t.Context(), []string{path}, ReadOptions{SkipBad: true})
-			if err != nil {
-				t.Fatal(name, err)
-			}
-			checkDense(t, got, want)
+			testonly.ErrorSays(t, fmt.Sprintf("%s, %d CPUs", name, cpus), err, path+`: row 6: word "5": value 2 is not a finite number`)
+			source := checkRead(t, path, ReadOptions{SkipBad: true}, want)
 			if warnings := strings.Join(source.Warnings, "\n"); !strings.Contains(warnings, "malformed rows dropped: 4 ("+path+": row 6: word") {
 				t.Errorf("%s, %d CPUs: warnings %s", name, cpus, warnings)
 			}
-			got, _, err = Read(t.Context(), []string{path}, ReadOptions{SkipBad: true, MaxRows: blockRows + 1})
-			if err != nil {
-				t.Fatal(name, err)
-			}
-			checkDense(t, got, want.Slice(0, blockRows+1))
+			checkRead(t, path, ReadOptions{SkipBad: true, MaxRows: blockRows + 1}, want.Slice(0, blockRows+1))
 		}
 	}
 }
 
 // A changed number of a .npz file, which is read in any order, is an error.
 func TestBlocksChecksum(t *testing.T) {
-	damaged := []byte(npzFile(manyBlocks(nil), "vectors"))
+	damaged := []byte(npzFile(manyBlocks(), "vectors"))
 	damaged[len(damaged)/4] ^= 1
 	if _, _, err := Read(t.Context(), []string{tempFile(t, string(damaged))}, ReadOptions{}); !errors.Is(err, zip.ErrChecksum) {
 		t.Errorf("error %v", err)
@@ -87,7 +75,7 @@ func TestBlocksChecksum(t *testing.T) {
 // All goroutines of a reading end if the caller stops, if ctx is cancelled, after an error and if the file is cut
 // short meanwhile.
 func TestReadersEnd(t *testing.T) {
-	d := manyBlocks([]int{2 * blockRows})
+	d := manyBlocks(2 * blockRows)
 	for name, content := range map[string]string{
 		"npy":             npyFile(d, false),
 		"npy, gzip":       gzipped(npyFile(d, false)),
@@ -101,7 +89,8 @@ func TestReadersEnd(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				var failed error
-				for _, err := range Stream(ctx, []string{path}, ReadOptions{}, new(Source)) {
+				var source Source
+				for _, err := range Stream(ctx, []string{path}, ReadOptions{}, &source) {
 					if failed = err; err != nil || end == "stop" {
 						break
 					}
@@ -115,14 +104,14 @@ func TestReadersEnd(t *testing.T) {
 				ok := failed != nil
 				switch end {
 				case "stop":
-					ok = failed == nil
+					ok = failed == nil && source.Format == "" // set at the end
 				case "cancel":
 					ok = errors.Is(failed, context.Canceled)
 				case "truncate":
 					ok = ok && strings.Contains(failed.Error(), "the file changed during reading")
 				}
 				if !ok {
-					t.Errorf("%s, %s: error %v", name, end, failed)
+					t.Errorf("%s, %s: error %v, source %+v", name, end, failed, source)
 				}
 			})
 		}

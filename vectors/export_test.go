@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/rand/v2"
 	"net/url"
 	"slices"
 	"testing"
@@ -28,35 +27,24 @@ var small = &Sparse{
 	},
 }
 
-// randomSparse returns vectors with the given share of nonzeros.
-func randomSparse(rows, cols int, density float64) *Sparse {
-	rng := rand.New(rand.NewPCG(3, 4))
-	s := &Sparse{CSR: CSR{Rows: rows, Cols: cols, Ptr: []int64{0}}}
-	for i := range rows {
-		s.IDs = append(s.IDs, fmt.Sprintf("word%d", i))
-		for k := range cols {
-			if rng.Float64() < density {
-				s.Index = append(s.Index, int32(k))
-				s.Value = append(s.Value, float32(rng.NormFloat64())/8)
-			}
-		}
-		s.Ptr = append(s.Ptr, int64(len(s.Index)))
-	}
-	return s
-}
-
 var writers = map[string]func(io.Writer, *Sparse) error{"GloVe": WriteGloVe, "word2vec": WriteWord2Vec, "word2vec binary": WriteWord2VecBinary}
 
 // Writing and reading preserves values, also if rows exceed a buffer.
 func TestTextIsExact(t *testing.T) {
-	codes := randomSparse(200, 300, 0.3)
-	codes.Value[0], codes.Value[1] = math.SmallestNonzeroFloat32, -math.MaxFloat32
-	want := &Dense{IDs: codes.IDs, Dim: codes.Cols, Data: make([]float32, codes.Rows*codes.Cols)}
-	for i := range codes.Rows {
-		index, value := codes.Row(i)
-		for n, k := range index {
-			want.Row(i)[k] = value[n]
+	want := randomRows(200, 300)
+	want.Data[0], want.Data[1] = math.SmallestNonzeroFloat32, -math.MaxFloat32
+	codes := &Sparse{IDs: want.IDs, CSR: CSR{Cols: want.Dim}}
+	for i := range want.IDs {
+		var index []int32
+		var value []float32
+		for k, x := range want.Row(i) {
+			if k > 1 && k%3 > 0 {
+				want.Row(i)[k] = 0
+			} else {
+				index, value = append(index, int32(k)), append(value, x)
+			}
 		}
+		codes.AppendRow(index, value)
 	}
 	for _, write := range writers {
 		var b bytes.Buffer

@@ -179,9 +179,8 @@ func TestReadAgain(t *testing.T) {
 		t.Errorf("second source %+v, first %+v", second, first)
 	}
 	o.Earlier = second
-	if again, _, err = streamed(t, dir, o); err != nil {
-		t.Fatal(err)
-	}
+	again, _, err = streamed(t, dir, o)
+	testonly.Must(t, err)
 	checkDense(t, again, want)
 	for range Stream(t.Context(), []string{dir}, o, second) { // a file is replaced after it was compared
 		if err = os.Rename(b, b+"2"); err == nil {
@@ -243,24 +242,6 @@ func TestReadFilesProgress(t *testing.T) {
 		_, _, err := Read(t.Context(), []string{dir}, ReadOptions{Progress: func(share float64) { shares = append(shares, share) }})
 		if n := len(shares); err != nil || !slices.IsSorted(shares) || n < 3 || shares[0] > 0.01 || shares[n-1] != 1 {
 			t.Errorf("%s: progress %v, error %v", name, shares, err)
-		}
-	}
-}
-
-// Ten thousand files are read as one.
-func TestReadManyFiles(t *testing.T) {
-	const n = 10_000
-	contents := make(map[string]string, n)
-	for i := range n {
-		contents[fmt.Sprintf("%02d/%04d", i/1000, i)] = fmt.Sprintf("w%d %d 1\n", i, i)
-	}
-	d, source, err := Read(t.Context(), []string{folder(t, contents)}, ReadOptions{})
-	if err != nil || d.Len() != n || len(source.Files) != n {
-		t.Fatalf("%+v, error %v", d, err)
-	}
-	for i, id := range d.IDs {
-		if id != fmt.Sprint("w", i) || d.Data[2*i] != float32(i) {
-			t.Fatalf("row %d is %s, %v", i, id, d.Row(i))
 		}
 	}
 }

@@ -50,15 +50,6 @@ func sample() *Dense {
 	return d
 }
 
-// numberedRows returns the vectors of sample, named by their numbers.
-func numberedRows() *Dense {
-	d := sample()
-	for i := range d.IDs {
-		d.IDs[i] = strconv.Itoa(i)
-	}
-	return d
-}
-
 func textRows(d *Dense, end string) string {
 	var b strings.Builder
 	for i, w := range d.IDs {
@@ -600,10 +591,10 @@ func standardInput(t *testing.T) *os.File {
 }
 
 func TestReadStdin(t *testing.T) {
-	many := manyRows(100000)
+	many, numbered := manyRows(100000), &Dense{IDs: []string{"0", "1"}, Dim: 1, Data: []float32{1, 2}}
 	for content, want := range map[string]*Dense{
-		many:                               {IDs: []string{"w0", "w1", "w2"}, Dim: 2, Data: []float32{0, 0, 1, 1, 2, 2}},
-		npzFile(numberedRows(), "vectors"): numberedRows(), // it requires random access
+		many:                         {IDs: []string{"w0", "w1", "w2"}, Dim: 2, Data: []float32{0, 0, 1, 1, 2, 2}},
+		npzFile(numbered, "vectors"): numbered, // it requires random access
 	} {
 		w := standardInput(t)
 		go func() {
@@ -624,23 +615,6 @@ func TestReadStdin(t *testing.T) {
 	_, _, err := Read(t.Context(), []string{"-"}, ReadOptions{WordList: "-"})
 	if want := "stdin: can't be both the vectors and the word list"; err == nil || err.Error() != want {
 		t.Errorf("error is %v, want %s", err, want)
-	}
-}
-
-// Rows without words are named by their numbers in the file, with a warning.
-func TestReadNumbersRows(t *testing.T) {
-	d := numberedRows()
-	for name, content := range map[string]string{
-		"npy": npyFile(d, false), "npz": npzFile(d, "vectors"), "safetensors": tensorFile(d, "vectors"),
-	} {
-		path := tempFile(t, content)
-		source := checkRead(t, path, ReadOptions{}, d)
-		got, streamedSource, err := streamed(t, path, ReadOptions{})
-		testonly.Must(t, err)
-		checkDense(t, got, d)
-		if !slices.Equal(source.Warnings, []string{numbered}) || source.WordsSHA256 != "" || !slices.Equal(streamedSource.Warnings, source.Warnings) {
-			t.Errorf("%s: source %+v, streamed %+v", name, source, streamedSource)
-		}
 	}
 }
 

@@ -47,21 +47,6 @@ func TestStreamDiffers(t *testing.T) {
 	}
 }
 
-func TestStreamErrors(t *testing.T) {
-	path := tempFile(t, "3 2\na 1 2\nb 1 2\n")
-	var input *InputError
-	if _, _, err := streamed(t, path, ReadOptions{}); !errors.As(err, &input) || !strings.Contains(err.Error(), "cut short") {
-		t.Errorf("error %v", err)
-	}
-	var s Source
-	for range Stream(t.Context(), []string{path}, ReadOptions{}, &s) {
-		break // before the error
-	}
-	if s.Rows != 0 {
-		t.Errorf("source %+v", s)
-	}
-}
-
 // The format of a pipe that stays open is detected from its first bytes or lines.
 func TestDetectOpenPipe(t *testing.T) {
 	for beginning, want := range map[string]string{
@@ -90,10 +75,10 @@ func TestDetectOpenPipe(t *testing.T) {
 
 // The first mebibyte of a file determines its format. A pipe's format is determined by the bytes that have arrived.
 func TestDetectManyLines(t *testing.T) {
-	lines := func(n int, first func(i int) string) string {
+	lines := func(format string, from, n int, scale float64) string {
 		var b strings.Builder
-		for i := range n {
-			fmt.Fprintln(&b, first(i), "1 2 3 4 5 6 7 8")
+		for i := from; i < from+n; i++ {
+			fmt.Fprintf(&b, format+" 1 2 3 4 5 6 7 8\n", scale*float64(i))
 		}
 		return b.String()
 	}
@@ -102,30 +87,10 @@ func TestDetectManyLines(t *testing.T) {
 		words   int
 		err     error
 	}{
-		"fractions after whole numbers": {lines(400, func(i int) string {
-			if i < 100 {
-				return fmt.Sprint(i)
-			}
-			return fmt.Sprintf("%.2f", 0.37*float64(i))
-		}), 0, errNoIDs},
-		"repeated numbers": {lines(400, func(i int) string {
-			if i < 100 {
-				return fmt.Sprint(i)
-			}
-			return fmt.Sprint(i % 50)
-		}), 0, errNoIDs},
-		"numbered words first": {lines(1100, func(i int) string {
-			if i < 100 {
-				return fmt.Sprint("iphone ", i)
-			}
-			return fmt.Sprint("w", i)
-		}), 1100, nil},
-		"numbers as first words": {lines(420, func(i int) string {
-			if i < 120 {
-				return fmt.Sprintf("%.1f", 0.1*float64(i))
-			}
-			return fmt.Sprint("w", i)
-		}), 420, nil},
+		"fractions after whole numbers": {lines("%v", 0, 100, 1) + lines("%.2f", 100, 300, 0.37), 0, errNoIDs},
+		"repeated numbers":              {lines("%v", 0, 100, 1) + strings.Repeat(lines("%v", 0, 50, 1), 6), 0, errNoIDs},
+		"numbered words first":          {lines("iphone %v", 0, 100, 1) + lines("w%v", 100, 1000, 1), 1100, nil},
+		"numbers as first words":        {lines("%.1f", 0, 120, 0.1) + lines("w%v", 120, 300, 1), 420, nil},
 	} {
 		rows, _, err := Read(t.Context(), []string{tempFile(t, c.content)}, ReadOptions{})
 		if !errors.Is(err, c.err) || c.err == nil && (rows.Len() != c.words || rows.Dim != 8) {

@@ -18,7 +18,6 @@ func TestDenseValidate(t *testing.T) {
 		{Dense{Dim: 2}, "for 0 rows"},
 		{Dense{IDs: []string{"a", "b"}, Dim: 2, Data: []float32{1, 2}}, "vectors have inconsistent sizes (got 2 numbers for 2 rows of length 2)"},
 		{Dense{IDs: []string{"a"}, Dim: 2, Data: []float32{1, 2, 3}}, "got 3 numbers for 1 rows"},
-		{Dense{IDs: []string{"a"}, Dim: 0, Data: nil}, "of length 0"},
 		{Dense{IDs: []string{"a"}, Dim: -2, Data: []float32{1, 2}}, "of length -2"},
 		{Dense{IDs: []string{"a", "b"}, Dim: 2, Data: []float32{1, 2, 3, float32(math.NaN())}}, `"b": value 2 of the vector is not a finite number (got NaN)`},
 		{Dense{IDs: []string{"a", "b"}, Dim: 2, Data: []float32{float32(math.Inf(-1)), 2, 3, 4}}, `"a": value 1 of the vector is not a finite number (got -Inf)`},

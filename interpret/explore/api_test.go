@@ -83,7 +83,7 @@ func TestAPI(t *testing.T) {
 			}
 		}
 		for _, host := range hosts {
-			try(0, path, "Host: "+host)
+			try(http.StatusForbidden, path, "Host: "+host)
 		}
 		for _, origin := range origins {
 			try(http.StatusForbidden, path, "Origin: "+origin)

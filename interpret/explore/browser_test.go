@@ -154,9 +154,9 @@ func (b *browser) waitHeading(text string) {
 	b.wait(`document.querySelector("h1")?.textContent === %s`, quote(text))
 }
 
-// quote returns a string literal of JavaScript.
-func quote(text string) string {
-	quoted, _ := json.Marshal(text)
+// quote returns a string or strings as a literal of JavaScript.
+func quote[T string | []string](value T) string {
+	quoted, _ := json.Marshal(value)
 	return string(quoted)
 }
 
@@ -299,28 +299,6 @@ func TestBrowserShowsNumbers(t *testing.T) {
 	b := openBrowser(t)
 	m := testModel()
 	x := newExplorer(t, m, "test")
-	base := b.serve(x)
-	// scaled returns the bar of a value on a scale from low to high.
-	scaled := func(value, low, high float64, class string) drawn {
-		return drawn{100 * (min(value, 0) - low) / (high - low), 100 * math.Abs(value) / (high - low), class}
-	}
-	side := func(value float64) string {
-		if value < 0 {
-			return "negative"
-		}
-		return "positive"
-	}
-	extremes := func(words ...wordAnswer) (low, high float64) {
-		for _, a := range words {
-			for _, w := range a.Active {
-				low, high = min(low, float64(w.Value)), max(high, float64(w.Value))
-			}
-		}
-		if max(high, -low) < 1 || max(high, -low) >= 10 {
-			t.Fatalf("values from %v to %v do not have two decimals", low, high)
-		}
-		return low, high
-	}
 	// ends returns the words beside a dimension's name.
 	ends := func(k int, value float64) []string {
 		d := x.summary.Dimensions[k]
@@ -332,30 +310,32 @@ func TestBrowserShowsNumbers(t *testing.T) {
 	}
 
 	// A word: its first dimensions, and the nearest words.
-	b.do(chromedp.Navigate(base + "/#/word/bank"))
+	b.do(chromedp.Navigate(b.serve(x) + "/#/word/bank"))
 	b.waitHeading("bank")
 	bank := x.word(0)
-	low, high := extremes(bank)
+	low, high := 0., 0.
+	for _, w := range bank.Active {
+		low, high = min(low, float64(w.Value)), max(high, float64(w.Value))
+	}
+	if max(high, -low) < 1 || max(high, -low) >= 10 {
+		t.Fatalf("values from %v to %v do not have two decimals", low, high)
+	}
 	got := append(b.rows(".columns section:nth-child(1) > ul.bars"), b.rows(".columns section:nth-child(1) > details ul.bars")...)
 	if len(got) != len(bank.Active) || len(got) > 20 {
 		t.Fatalf("%d dimensions of %d", len(got), len(bank.Active))
 	}
+	weak := func(w interpret.Weight) bool { return w.Value < 0 != x.summary.Dimensions[w.Dimension].Negative }
 	active := slices.Clone(bank.Active) // values at the weaker poles come last
 	slices.SortStableFunc(active, func(v, w interpret.Weight) int {
-		weak := func(w interpret.Weight) int {
-			if w.Value < 0 != x.summary.Dimensions[w.Dimension].Negative {
-				return 1
-			}
-			return 0
-		}
-		return weak(v) - weak(w)
+		return map[bool]int{true: 1}[weak(v)] - map[bool]int{true: 1}[weak(w)]
 	})
 	negative := false
 	for i, row := range got {
 		w := active[i]
 		v := float64(w.Value)
 		negative = negative || v < 0
-		b.checkRow(row, listRow{fmt.Sprint("#/dimension/", w.Dimension), []float64{v}, []drawn{scaled(v, low, high, side(v))}, ends(w.Dimension, v)}, 0.01)
+		bar := drawn{100 * (min(v, 0) - low) / (high - low), 100 * math.Abs(v) / (high - low), map[bool]string{false: "positive", true: "negative"}[v < 0]}
+		b.checkRow(row, listRow{fmt.Sprint("#/dimension/", w.Dimension), []float64{v}, []drawn{bar}, ends(w.Dimension, v)}, 0.01)
 	}
 	if !negative {
 		t.Error("no negative value is shown")
@@ -392,7 +372,7 @@ func TestBrowserShowsNumbers(t *testing.T) {
 		for _, c := range shared {
 			cosine += c.Part
 		}
-		evaluate[chromedp.Void](b, `go("compare", ...%s)`, quoteAll(words))
+		evaluate[chromedp.Void](b, `go("compare", ...%s)`, quote(words))
 		b.waitHeading(strings.Join(words, " and "))
 		heads := evaluate[[]float64](b, `[...document.querySelectorAll("main section h2 small")].map((e) => parseFloat(e.textContent.match(/−?[0-9.]+/)[0].replace("−", "-")))`)
 		sum := floats.Sum(heads)
@@ -400,7 +380,12 @@ func TestBrowserShowsNumbers(t *testing.T) {
 			t.Errorf("%q: numbers %v, want %v and 1 − cosine", words, heads, cosine)
 		}
 		evaluate[chromedp.Void](b, `document.querySelectorAll(".more").forEach((more) => more.click())`)
-		got := b.contributions()
+		lists := evaluate[[]map[int]float64](b, `[...document.querySelectorAll("main section")].map((section) => Object.fromEntries([...section.querySelectorAll("li:not(.rest)")].map((li) => [
+			li.querySelector("a.name").hash.split("/").pop(), parseFloat(li.querySelector(".value").title.replace("−", "-"))])))`)
+		got := map[string]map[int]float64{"shared": lists[0], "apart": {}} // parts by dimension; the first list is shared
+		for _, list := range lists[1:] {
+			maps.Copy(got["apart"], list)
+		}
 		for name, wanted := range map[string][]interpret.Contribution{"shared": shared, "apart": apart} {
 			if len(got[name]) != len(wanted) {
 				t.Errorf("%q: %d dimensions %s, want %d", words, len(got[name]), name, len(wanted))
@@ -420,32 +405,12 @@ func TestBrowserShowsNumbers(t *testing.T) {
 	b.waitHeading("river")
 }
 
-// contributions reads the parts of the dimensions of a comparison: shared parts from the first list, distinguishing
-// parts from the others.
-func (b *browser) contributions() map[string]map[int]float64 {
-	b.Helper()
-	lists := evaluate[[]map[int]float64](b, `[...document.querySelectorAll("main section")].map((section) => Object.fromEntries([...section.querySelectorAll("li:not(.rest)")].map((li) => [
-		li.querySelector("a.name").hash.split("/").pop(), parseFloat(li.querySelector(".value").title.replace("−", "-"))])))`)
-	apart := make(map[int]float64)
-	for _, list := range lists[1:] {
-		maps.Copy(apart, list)
-	}
-	return map[string]map[int]float64{"shared": lists[0], "apart": apart}
-}
-
-// quoteAll returns an array literal of JavaScript.
-func quoteAll(texts []string) string {
-	quoted, _ := json.Marshal(texts)
-	return string(quoted)
-}
-
 // A word written from right to left doesn't move its neighbours.
 func TestBrowserIsolatesWords(t *testing.T) {
 	b := openBrowser(t)
 	m := testModel()
 	m.Codes.IDs[0], m.Codes.IDs[1] = "שלום", "שלומית"
-	base := b.serve(newExplorer(t, m, "test"))
-	b.do(chromedp.Navigate(base))
+	b.do(chromedp.Navigate(b.serve(newExplorer(t, m, "test"))))
 	b.waitHeading("test")
 	b.do(chromedp.SendKeys(chromedp.CSS(search), "שלו"))
 	b.wait(`document.querySelectorAll("[role=option]").length >= 2`)
@@ -469,8 +434,7 @@ func TestBrowserIsolatesWords(t *testing.T) {
 // Words are text, even with markup or control characters.
 func TestBrowserShowsWordsAsText(t *testing.T) {
 	b := openBrowser(t)
-	base := b.serve(newExplorer(t, testModel(), "<b>test</b>"))
-	b.do(chromedp.Navigate(base))
+	b.do(chromedp.Navigate(b.serve(newExplorer(t, testModel(), "<b>test</b>"))))
 	b.waitHeading("<b>test</b>")
 	for i, word := range oddWords {
 		evaluate[chromedp.Void](b, `go("word", %s)`, quote(word))
@@ -525,9 +489,8 @@ func TestBrowserExport(t *testing.T) {
 	evaluate[chromedp.Void](b, `go("word", "money")`)
 	b.waitHeading("Not found")
 	for _, address := range []string{"#/", "#/word/bank", "#/dimension/3", "#/compare/bank/river"} {
-		before := evaluate[string](b, `document.title`)
-		evaluate[chromedp.Void](b, `location.hash = %s`, quote(address))
-		b.wait(`document.title !== %s && !document.title.startsWith("not found")`, quote(before))
+		b.visit(address)
+		b.wait(`!document.title.startsWith("not found")`)
 		dead := evaluate[string](b, `[...document.querySelectorAll("main a[href]")].map((a) => a.hash.split("/").map(decodeURIComponent)).filter(([, kind, key]) => ["word", "dimension"].includes(kind) && !has(kind, key)).join(" ")`)
 		if dead != "" {
 			t.Errorf("%s leads to %s", address, dead)

@@ -16,6 +16,7 @@ import (
 	"overcomplete/model"
 	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
+	"overcomplete/testonly/encodetest"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
@@ -92,7 +93,7 @@ func TestDimension(t *testing.T) {
 		}
 		values := column(codes, k, func(v float64) float64 { return v })
 		checkHistogram(t, fmt.Sprint("dimension ", k), got.Histogram, slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return v == 0 }))
-		if want := at(m.Codes.IDs, ranked(values, 1, listWords)); len(got.Top) != len(want) || len(want) > 0 && got.Top[0].Word != want[0] {
+		if want := ranked(m.Codes.IDs, values, 1, listWords); len(got.Top) != len(want) || len(want) > 0 && got.Top[0].Word != want[0] {
 			t.Errorf("dimension %d: top %v, want %v", k, got.Top, want)
 		}
 		var want []pair
@@ -128,8 +129,8 @@ func TestDimension(t *testing.T) {
 	}
 }
 
-// ranked returns up to n rows with the largest values of a sign.
-func ranked(values []float64, side float64, n int) []int {
+// ranked returns up to n words with the largest values of a sign.
+func ranked(words []string, values []float64, side float64, n int) []string {
 	var rows []int
 	for i, v := range values {
 		if v*side > 0 {
@@ -137,27 +138,26 @@ func ranked(values []float64, side float64, n int) []int {
 		}
 	}
 	slices.SortStableFunc(rows, func(i, j int) int { return cmp.Compare(values[j]*side, values[i]*side) })
-	return rows[:min(n, len(rows))]
+	picked := []string{}
+	for _, i := range rows[:min(n, len(rows))] {
+		picked = append(picked, words[i])
+	}
+	return picked
 }
 
 // checkHistogram compares the counts of bins with the values between their edges.
 func checkHistogram(t *testing.T, name string, h histogram, values []float64) {
 	t.Helper()
-	n := len(h.Counts)
-	for b, got := range h.Counts {
-		low, high := h.From+(h.To-h.From)*float64(b)/float64(n), h.From+(h.To-h.From)*float64(b+1)/float64(n)
-		want := 0
-		for _, v := range values {
-			if low <= v && (v < high || b == n-1 && v == high) {
-				want++
-			}
-		}
-		if got != want {
-			t.Errorf("%s: %d values from %v to %v, want %d", name, got, low, high, want)
-		}
+	if len(values) == 0 && len(h.Counts) == 0 {
+		return
 	}
-	if sum(h.Counts) != len(values) {
-		t.Errorf("%s: %d values in the histogram, want %d", name, sum(h.Counts), len(values))
+	edges := floats.Span(make([]float64, len(h.Counts)+1), h.From, h.To)
+	edges[len(h.Counts)] = math.Nextafter(h.To, math.Inf(1)) // the last bin contains its upper edge
+	slices.Sort(values)
+	for b, want := range stat.Histogram(nil, edges, values, nil) {
+		if got := h.Counts[b]; float64(got) != want {
+			t.Errorf("%s: %d values from %v to %v, want %v", name, got, edges[b], edges[b+1], want)
+		}
 	}
 }
 
@@ -177,22 +177,6 @@ func count(values []float64, value float64) (n float64) {
 		}
 	}
 	return n
-}
-
-func sum(counts []int) (n int) {
-	for _, c := range counts {
-		n += c
-	}
-	return n
-}
-
-// at returns the words of the given rows.
-func at(words []string, rows []int) []string {
-	picked := []string{}
-	for _, i := range rows {
-		picked = append(picked, words[i])
-	}
-	return picked
 }
 
 func TestAbout(t *testing.T) {
@@ -218,7 +202,7 @@ func TestAbout(t *testing.T) {
 			perDimension = append(perDimension, words)
 		}
 		want := dimension{
-			Words: int(words), Top: at(m.Codes.IDs, ranked(values, 1, labelWords)), Bottom: at(m.Codes.IDs, ranked(values, -1, labelWords)),
+			Words: int(words), Top: ranked(m.Codes.IDs, values, 1, labelWords), Bottom: ranked(m.Codes.IDs, values, -1, labelWords),
 			Label: x.index.Label(interpret.Pole{Dimension: k}), BottomLabel: x.index.Label(interpret.Pole{Dimension: k, Negative: true}), // tested by package interpret
 		}
 		if poles := x.index.Poles(k); len(poles) > 0 {
@@ -275,16 +259,12 @@ func TestHistogram(t *testing.T) {
 		{"whole", []float32{3, 5, 5}, true, 3, 6, 3},
 		{"one whole", []float32{0}, true, 0, 1, 1},
 		{"many whole", []float32{1, 1000}, true, 1, 1025, bins},
+		{"bins of 1", []float32{0.9, 32, 1.5, 31.5}, false, 0, 32, bins},
 	} {
 		h := newHistogram(tt.values, tt.whole)
-		if h.From != tt.from || h.To != tt.to || len(h.Counts) != tt.bins || sum(h.Counts) != len(tt.values) {
+		if h.From != tt.from || h.To != tt.to || len(h.Counts) != tt.bins {
 			t.Errorf("%s: %+v", tt.name, h)
 		}
-	}
-	if h := newHistogram([]float32{3, 5, 5}, true); !slices.Equal(h.Counts, []int{1, 0, 2}) {
-		t.Errorf("whole: %v", h.Counts)
-	}
-	if h := newHistogram([]float32{0.9, 32, 1.5, 31.5}, false); h.Counts[0] != 1 || h.Counts[1] != 1 || h.Counts[31] != 2 {
-		t.Errorf("bins of 1: %v", h.Counts)
+		checkHistogram(t, tt.name, h, encodetest.Widen(tt.values))
 	}
 }

@@ -78,9 +78,7 @@ func TestStopWords(t *testing.T) {
 	}
 	const model, topics = "/data/model", "/data/topics"
 	word := func() string {
-		var summary struct{ Dimensions []struct{ Label []string } }
-		testonly.Must(t, json.Unmarshal(get(handler, model).Body.Bytes(), &summary))
-		return summary.Dimensions[2].Label[0]
+		return answered[struct{ Dimensions []struct{ Label []string } }](t, handler, model).Dimensions[2].Label[0]
 	}
 	first := word()
 	if got := labelsOf(t, post(handler, `{"stop_words": ["`+strings.ToUpper(first)+`", "common", ""]}`)); strings.Join(got.StopWords, " ") != strings.ToUpper(first)+" common" {
@@ -177,8 +175,7 @@ func TestLabelsCanNotBeChangedFromElsewhere(t *testing.T) {
 		{`{"topic": 3, "name": "of a model without topics"}`, 400, ""},
 	} {
 		w := post(handler, tt.body, tt.field)
-		var e RequestError
-		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || w.Code != tt.status || e.Message == "" {
+		if checkAnswer(t, tt.field, w); w.Code != tt.status {
 			t.Errorf("%.60s %s: %d %s, want %d", tt.body, tt.field, w.Code, w.Body, tt.status)
 		}
 		if _, err := os.Stat(file); err == nil {

@@ -42,13 +42,12 @@ func joined(numbers []int) string {
 func TestBrowserMap(t *testing.T) {
 	b := openBrowser(t)
 	x := newExplorer(t, testModel(), "test")
-	base := b.serve(x)
 	c := x.dimensionMap()
 	var all []int
 	for _, p := range c.Points {
 		all = append(all, p.Dimension)
 	}
-	b.do(chromedp.Navigate(base + "/#/map"))
+	b.do(chromedp.Navigate(b.serve(x) + "/#/map"))
 	b.waitMap(x.summary.Live)
 	b.wait(listed("dimension")+` === %s`, quote(joined(all)))
 	b.wait(`document.querySelectorAll(".names .region").length > 0`)
@@ -136,9 +135,8 @@ func TestBrowserRowMap(t *testing.T) {
 	b := openBrowser(t)
 	m := testTopics()
 	x := newExplorer(t, m, "test")
-	base := b.serve(x)
 	c := x.rowMap()
-	b.do(chromedp.Navigate(base + "/#/map"))
+	b.do(chromedp.Navigate(b.serve(x) + "/#/map"))
 	b.wait(`document.querySelector(".tabs")`)
 	b.do(chromedp.Click(chromedp.CSS("header nav a:last-child"))) // texts first
 	b.waitHeading("Map of texts")

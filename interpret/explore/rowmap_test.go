@@ -129,10 +129,9 @@ func TestRowMapChooses(t *testing.T) {
 func TestRowMapOdd(t *testing.T) {
 	m := planted(3, 2, 0)
 	c := m.Codes
-	c.Rows, c.IDs, c.Ptr = 6, strings.Fields("a b c d e f"), []int64{0}
+	c.IDs = strings.Fields("a b c d e f")
 	for i := range 6 {
-		c.Index, c.Value = append(c.Index, int32(i%5)), append(c.Value, []float32{1e-45, 1e30, 1, 1, 1, 1}[i])
-		c.Ptr = append(c.Ptr, int64(i+1))
+		c.AppendRow([]int32{int32(i % 5)}, []float32{[]float32{1e-45, 1e30, 1, 1, 1, 1}[i]})
 	}
 	for _, rows := range []int{6, 2, 1, 0} {
 		c.Rows, c.IDs, c.Ptr = rows, c.IDs[:rows], c.Ptr[:rows+1]

@@ -20,8 +20,7 @@ import (
 func TestBrowserSaves(t *testing.T) {
 	b := openBrowser(t)
 	x := newExplorer(t, testModel(), "test")
-	base := b.serve(x)
-	b.do(chromedp.Navigate(base + "/#/word/bank"))
+	b.do(chromedp.Navigate(b.serve(x) + "/#/word/bank"))
 	b.waitHeading("bank")
 	// The test's browser has no download folder, so read the data of the link.
 	evaluate[chromedp.Void](b, `saved = {}; HTMLAnchorElement.prototype.click = function () {

@@ -44,6 +44,16 @@ func get(handler http.Handler, target string, fields ...string) *httptest.Respon
 	return w
 }
 
+// answered returns the answer to a request for data.
+func answered[T any](t *testing.T, handler http.Handler, target string) (answer T) {
+	t.Helper()
+	w := get(handler, target)
+	if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || w.Code != http.StatusOK {
+		t.Fatalf("%s: %d %.200s, error %v", target, w.Code, w.Body, err)
+	}
+	return answer
+}
+
 func TestServes(t *testing.T) {
 	handler := newExplorer(t, testModel(), "test").Handler("")
 	for _, tt := range []struct{ target, contentType, want string }{
@@ -66,8 +76,7 @@ func TestServes(t *testing.T) {
 		if w.Code != http.StatusOK || w.Header().Get("Content-Type") != tt.contentType || !strings.Contains(w.Body.String(), tt.want) {
 			t.Errorf("%s: %d %s, without %q in %.200s", tt.target, w.Code, w.Header().Get("Content-Type"), tt.want, w.Body)
 		}
-		head := get(handler, tt.target, "Method: HEAD")
-		if head.Code != http.StatusOK {
+		if head := get(handler, tt.target, "Method: HEAD"); head.Code != http.StatusOK {
 			t.Errorf("HEAD %s: %d", tt.target, head.Code)
 		}
 	}
@@ -105,19 +114,16 @@ func TestRefuses(t *testing.T) {
 		fields []string
 	}{
 		{"/nothing", 404, nil},
-		{"//", 404, nil},
 		{"", 404, nil},
-		{"/data", 404, nil},
 		{"//data/word?word=bank", 404, nil},
-		{"/data/../data/word?word=bank", 404, nil},
 		{"/assets/index.html", 404, nil},
-		{"/data/wo\x00rd", 404, nil},
 
 		{"/data/word?word=bamk", 404, nil},
 		{"/data/dimension?dimension=40", 404, nil},
 		{"/data/dimension?dimension=-1", 404, nil},
 		{"/data/dimension?dimension=1e3", 400, nil},
 		{"/data/word", 400, nil},
+		{"/data/query?steer=3:1", 400, nil}, // TestAPI repeats parameters, and adds unknown ones
 		{"/data/word?word=%zz", 400, nil},
 		{"/data/word?word=%ff%fe", 400, nil},
 		{"/data/word?word=a;b", 400, nil},
@@ -126,20 +132,15 @@ func TestRefuses(t *testing.T) {
 		{"/data/word?word=bank", 405, []string{"Method: POST"}},
 		{"/", 405, []string{"Method: DELETE"}},
 
-		// DNS rebinding: another site's name resolves to this machine.
-		{"/", 403, []string{"Host: other.example"}},
+		// DNS rebinding: another site's name resolves to this machine. TestAPI tries more.
 		{"/data/model", 403, []string{"Host: localhost.other.example"}},
-		{"/data/model", 403, []string{"Host: 127.0.0.1.other.example"}},
-		{"/data/model", 403, []string{"Host: "}},
-		{"/data/model", 403, []string{"Host: user@127.0.0.1"}},
 		{"/data/model", 403, []string{"Host: 127.0.0.1:8420/x"}},
 		{"/data/model", 200, []string{"Host: localhost:9000"}}, // behind a tunnel
 		{"/data/model", 200, []string{"Host: [::1]:8420"}},
 		{"/data/model", 200, []string{"Host: 192.168.1.2:8420"}},
 		{"/data/model", 200, []string{"Host: explorer.example:8420"}},
 
-		// Another site's page. TestAPI tries more.
-		{"/data/word?word=bank", 403, []string{"Origin: http://other.example"}},
+		// Another site's page. TestAPI tries more, and requests with an Origin.
 		{"/data/model", 200, []string{"Origin: https://127.0.0.1:8420", "Sec-Fetch-Site: same-origin"}}, // behind HTTPS
 		{"/", 403, []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors"}},
 		{"/", 200, []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"}}, // a link
@@ -151,13 +152,7 @@ func TestRefuses(t *testing.T) {
 		if w.Code != tt.status {
 			t.Errorf("%.60s %v: %d, want %d", tt.target, tt.fields, w.Code, tt.status)
 		}
-		if tt.status == http.StatusOK {
-			continue
-		}
-		var e RequestError
-		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || e.Message == "" {
-			t.Errorf("%.60s: %s is no error", tt.target, w.Body)
-		}
+		checkAnswer(t, fmt.Sprintf("%.60s %v", tt.target, tt.fields), w)
 		if tt.status == 403 && strings.Contains(w.Body.String(), "bank") {
 			t.Errorf("%.60s %v: has data", tt.target, tt.fields)
 		}
@@ -233,12 +228,7 @@ func TestDataIsDocumented(t *testing.T) {
 			targets = []string{""}
 		}
 		for _, query := range targets {
-			w := get(mux, path+query)
-			var answer map[string]any
-			if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || w.Code != http.StatusOK {
-				t.Errorf("%s%s: %d, %v", path, query, w.Code, err)
-			}
-			for field := range answer {
+			for field := range answered[map[string]any](t, mux, path+query) {
 				if field != "texts" && !slices.Contains(fields[path], field) { // texts are in all answers
 					t.Errorf("%s answers %s with %q, which is not in its row of docs/reference/explorer.md: %q", path, query, field, fields[path])
 				}

@@ -46,9 +46,7 @@ func TestBrowserTexts(t *testing.T) {
 	base := b.serve(x)
 	b.do(chromedp.Navigate(base))
 	b.waitHeading("test")
-	if lead := evaluate[string](b, `document.querySelector(".lead").textContent`); lead != "300 texts in 40 sparse dimensions." {
-		t.Errorf("summary: %q", lead)
-	}
+	b.wait(`document.querySelector(".lead").textContent === "300 texts in 40 sparse dimensions."`)
 
 	// A search lists texts with highlighted words, and matching dimensions.
 	b.do(chromedp.SendKeys(chromedp.CSS(search), "SECOND  img zebra"+kb.Enter))
@@ -57,17 +55,12 @@ func TestBrowserTexts(t *testing.T) {
 	b.wait(`[...document.querySelectorAll(".excerpts mark")].map((e) => e.textContent).join() === "second,img"`)
 	b.do(chromedp.Click(chromedp.CSS(".excerpts a")))
 	b.wait(`location.hash === "#/word/bank" && document.activeElement.matches("h1")`) // the heading has the focus
-	facts := evaluate[string](b, `[...document.querySelectorAll("main .facts div")].map((e) => e.innerText.replace("\n", "=")).join(" ")`)
-	if want := "label=0 <b>=– row=1 of 300"; facts != want {
-		t.Errorf("facts %q, want %q", facts, want)
-	}
+	b.wait(`[...document.querySelectorAll("main .facts div")].map((e) => e.innerText.replace("\n", "=")).join(" ") === "label=0 <b>=– row=1 of 300"`)
 	b.wait(`document.querySelector(".body").textContent === %s`, quote(m.Codes.Texts.Text[0]))
 	b.do(chromedp.SendKeys(chromedp.CSS(search), "common subjecta"+kb.Enter))
 	b.waitHeading("common subjecta")
 	total := x.index.Search("common subjecta", 1).Total
-	if lead := evaluate[string](b, `document.querySelector(".lead").textContent`); total < 2 || !strings.HasPrefix(lead, fmt.Sprintf("%d texts have ", total)) {
-		t.Errorf("%q of %d texts", lead, total)
-	}
+	b.wait(`%d > 1 && document.querySelector(".lead").textContent.startsWith("%[1]d texts have ")`, total)
 	b.wait(`document.querySelector(".aside a.name").hash === "#/dimension/0"`)
 
 	// A long text is clipped initially.
@@ -85,19 +78,11 @@ func TestBrowserTexts(t *testing.T) {
 	// Keywords name a dimension.
 	b.do(chromedp.Navigate(base + "/#/dimension/0"))
 	b.wait(`document.querySelector("main .title")?.textContent.includes("subjecta")`)
-	if got := evaluate[string](b, `document.querySelector("main .excerpts a").textContent`); strings.HasPrefix(got, "w") {
-		t.Errorf("the first text is %q", got)
-	}
+	b.wait(`!document.querySelector("main .excerpts a").textContent.startsWith("w")`) // a text, not an id
 	b.do(chromedp.Navigate(base + "/#/compare/bank/river"))
 	b.wait(`document.querySelector("h1")?.textContent.includes("onerror")`)
 	b.do(chromedp.Navigate(base + "/#/map/0"))
-	b.wait(`document.querySelector(".card:not([hidden])")?.textContent.includes("texts")`)
-	if card := evaluate[string](b, `document.querySelector(".card").textContent`); strings.Contains(card, "false") {
-		t.Errorf("card %q", card)
-	}
-	if evaluate[bool](b, `window.hacked !== undefined`) {
-		t.Error("a text was taken for markup")
-	}
+	b.wait(`document.querySelector(".card:not([hidden])")?.textContent.includes("texts") && !document.querySelector(".card").textContent.includes("false")`)
 
 	// An exported page contains the texts of its rows.
 	b.do(chromedp.Navigate(b.export(x, nil, []int{0}) + "#/dimension/0"))
@@ -125,10 +110,10 @@ func TestBrowserSearchOfExport(t *testing.T) {
 	b := openBrowser(t)
 	b.do(chromedp.Navigate(b.serve(x)))
 	b.waitHeading("Topics of 300 texts")
-	want := evaluate[[]string](b, ask, quoteAll(queries))
+	want := evaluate[[]string](b, ask, quote(queries))
 	b.do(chromedp.Navigate(b.export(x, nil, nil)))
 	b.waitHeading("Topics of 300 texts")
-	for i, got := range evaluate[[]string](b, ask, quoteAll(queries)) {
+	for i, got := range evaluate[[]string](b, ask, quote(queries)) {
 		if got != want[i] {
 			t.Errorf("%q: %s\nwant %s", queries[i], got, want[i])
 		}
@@ -137,7 +122,7 @@ func TestBrowserSearchOfExport(t *testing.T) {
 		t.Errorf("excerpts with marks of quotation: %s", got)
 	}
 	texts := []string{"It's 3.5 O'Neill's, rock'n'roll! don’t 'quote' dogs' ''", "naïve e\u0301te\u0301 مَرحبا می\u200cخواهم", "日本語 と ロー 犬 and 猫が好き2 กินข้าว", "<b>x</b>\x1b[31m → _ wow👍🏽🙂🙂! 👩‍👧ok"}
-	for i, got := range evaluate[[]string](b, `%s.map((text) => tokenize(text).join("|"))`, quoteAll(texts)) {
+	for i, got := range evaluate[[]string](b, `%s.map((text) => tokenize(text).join("|"))`, quote(texts)) {
 		if want := strings.Join(text.Tokenize(texts[i]), "|"); got != want {
 			t.Errorf("%q: %s, want %s", texts[i], got, want)
 		}

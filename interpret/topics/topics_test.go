@@ -14,10 +14,13 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"overcomplete/internal/cluster"
 	"overcomplete/interpret"
 	"overcomplete/model"
 	"overcomplete/testonly"
+	"overcomplete/testonly/encodetest"
 	"overcomplete/vectors"
 )
 
@@ -55,9 +58,9 @@ func testModel() *model.Model {
 	return m
 }
 
-func tableOf(t *testing.T, m *model.Model) *Table {
+func tableOf(t *testing.T, m *model.Model, number int) *Table {
 	t.Helper()
-	table, err := New(t.Context(), m, interpret.NewIndex(m.Codes), 4)
+	table, err := New(t.Context(), m, interpret.NewIndex(m.Codes), number)
 	testonly.Must(t, err)
 	return table
 }
@@ -65,7 +68,7 @@ func tableOf(t *testing.T, m *model.Model) *Table {
 func TestTable(t *testing.T) {
 	m := testModel()
 	s := m.Codes
-	table := tableOf(t, m)
+	table := tableOf(t, m, 4)
 	if len(table.Topics) != 4 || len(table.Subtopics) != 6 || table.Blank != 2 {
 		t.Fatalf("%d topics, %d subtopics, %d blank", len(table.Topics), len(table.Subtopics), table.Blank)
 	}
@@ -127,7 +130,7 @@ func TestTable(t *testing.T) {
 // Rows are counted by topic, theme and period.
 func TestOverTime(t *testing.T) {
 	m := testModel()
-	table := tableOf(t, m)
+	table := tableOf(t, m, 4)
 	column := make([]string, len(table.Rows))
 	for i := range column { // topic 10 in March, topic 11 in March and May, topic 12 without dates
 		switch i % 3 {
@@ -175,15 +178,13 @@ func TestOverTime(t *testing.T) {
 // rows, and small branches are subtopics of "other".
 func TestTree(t *testing.T) {
 	m := testModel()
-	x := interpret.NewIndex(m.Codes)
 	type shown struct {
 		label string
 		rows  []int32
 	}
 	all := map[ID]shown{}
 	for number := 1; number <= 7; number++ {
-		table, err := New(t.Context(), m, x, number)
-		testonly.Must(t, err)
+		table := tableOf(t, m, number)
 		rows, labels := 0, map[string]bool{}
 		for _, topic := range table.Topics {
 			rows += topic.Count
@@ -226,7 +227,7 @@ func TestTree(t *testing.T) {
 		m.Codes.Texts.Add("rain", []string{""})
 		m.Codes.AppendRow([]int32{2}, []float32{1})
 	}
-	table := tableOf(t, m)
+	table := tableOf(t, m, 4)
 	if other := table.Topics[len(table.Topics)-1]; len(table.Topics) != 3 || other.ID != 13 || other.Count != 6 || table.Rows[2] != 13 || len(table.Children(13)) != 1 || table.Children(13)[0].Count != 5 {
 		t.Errorf("other is %+v, with subtopics %+v", other, table.Children(13))
 	}
@@ -261,16 +262,14 @@ func TestUntelling(t *testing.T) {
 	m.Codes.Texts.Text[50] = "meow"
 	for i := range 2 {
 		m.Codes.Texts.Text[53+3*i] = "meow"
-		table, err := New(t.Context(), m, interpret.NewIndex(m.Codes), 3)
-		testonly.Must(t, err)
+		table := tableOf(t, m, 3)
 		broad := slices.ContainsFunc(table.Topics, func(topic Topic) bool { return topic.ID == 9 })
 		if broad != (i == 1) || broad == (len(table.Children(13)) == 1) {
 			t.Errorf("a word in %d of 14 texts: %+v", i+2, table.Topics)
 		}
 	}
-	table, err := New(t.Context(), m, interpret.NewIndex(m.Codes), 1)
-	if err != nil || table.Topics[0].Label != "all" {
-		t.Errorf("all texts are called %+v, error %v", table.Topics[0], err)
+	if all := tableOf(t, m, 1).Topics[0]; all.Label != "all" {
+		t.Errorf("all texts are called %+v", all)
 	}
 }
 
@@ -286,25 +285,20 @@ func TestIDsOfPart(t *testing.T) {
 	part := *m
 	part.Codes = interpret.SelectRows(m.Codes, rows)
 	for number := 1; number <= 7; number++ {
-		var tables [2]*Table
-		for i, m := range []*model.Model{m, &part} {
-			var err error
-			tables[i], err = New(t.Context(), m, interpret.NewIndex(m.Codes), number)
-			testonly.Must(t, err)
-		}
+		table, whole := tableOf(t, &part, number), tableOf(t, m, number)
 		for at, i := range rows {
-			if got, want := tables[1].Rows[at], tables[0].Rows[i]; got != want {
+			if got, want := table.Rows[at], whole.Rows[i]; got != want {
 				t.Errorf("%d topics: row %d has topic %d, want %d", number, i, got, want)
 			}
 		}
 		listed := map[ID]bool{}
-		for _, topic := range slices.Concat(tables[1].Topics, tables[1].Subtopics) {
+		for _, topic := range slices.Concat(table.Topics, table.Subtopics) {
 			if listed[topic.ID] {
 				t.Errorf("%d topics: %d is listed twice", number, topic.ID)
 			}
 			listed[topic.ID] = true
 		}
-		for _, theme := range tables[1].ThemeOf {
+		for _, theme := range table.ThemeOf {
 			if theme != None && !listed[theme] {
 				t.Errorf("%d topics: theme %d isn't listed", number, theme)
 			}
@@ -411,7 +405,7 @@ func TestLabels(t *testing.T) {
 			m.Codes.Texts = nil
 		}
 		labels := map[string]bool{}
-		topics := tableOf(t, m).Topics[:3] // without "other"
+		topics := tableOf(t, m, 4).Topics[:3] // without "other"
 		for i, topic := range topics {
 			labels[topic.Label] = true
 			if number := fmt.Sprintf(" (%d)", i+1); name == "alike" && i > 0 != strings.HasSuffix(topic.Label, number) {
@@ -430,12 +424,12 @@ func TestLabels(t *testing.T) {
 	}
 	empty := testModel()
 	clear(empty.Codes.Texts.Text)
-	if table := tableOf(t, empty); len(table.Topics) != 0 || table.Blank != len(table.Rows) {
+	if table := tableOf(t, empty, 4); len(table.Topics) != 0 || table.Blank != len(table.Rows) {
 		t.Errorf("topics of empty texts: %+v", table)
 	}
 	none := testModel()
 	none.Codes = &vectors.Sparse{IDs: []string{}, Texts: new(vectors.Texts), CSR: vectors.CSR{Cols: 7, Ptr: []int64{0}}}
-	if table := tableOf(t, none); len(table.Topics) != 0 || len(table.Rows) != 0 {
+	if table := tableOf(t, none, 4); len(table.Topics) != 0 || len(table.Rows) != 0 {
 		t.Errorf("topics of no rows: %+v", table)
 	}
 }
@@ -445,10 +439,9 @@ func TestLabels(t *testing.T) {
 func TestEncode(t *testing.T) {
 	const rows, atoms, themes, dim = 200, 600, 40, 30
 	rng := rand.New(rand.NewPCG(3, 4))
-	values := func(n int) []float32 {
-		v := make([]float32, n)
-		for i := range v {
-			v[i] = float32(rng.NormFloat64())
+	values := func(n int) (v []float32) {
+		for range n {
+			v = append(v, float32(rng.NormFloat64()))
 		}
 		return v
 	}
@@ -469,18 +462,10 @@ func TestEncode(t *testing.T) {
 	for i := range rows {
 		index, value := m.Codes.Row(i)
 		m.Dictionary.Decode(y, index, value)
-		var norm float64
+		floats.Sub(y, encodetest.Widen(m.Dictionary.Mean))
 		var want []float64
-		for l := range y {
-			y[l] -= float64(m.Dictionary.Mean[l])
-			norm += y[l] * y[l]
-		}
-		for theme := range slices.Chunk(m.Dictionary.Themes, dim) {
-			dot := 0.0
-			for l, v := range theme {
-				dot += y[l] * float64(v)
-			}
-			want = append(want, dot/math.Sqrt(norm))
+		for theme := range slices.Chunk(encodetest.Widen(m.Dictionary.Themes), dim) { // of norm 1
+			want = append(want, floats.Dot(y, theme)/floats.Norm(y, 2))
 		}
 		largest := slices.SortedFunc(slices.Values(want), func(a, b float64) int { return cmp.Compare(b, a) })
 		index, value = got.Row(i)
@@ -523,11 +508,9 @@ func TestAssignManyDimensions(t *testing.T) {
 	themes.AppendRow([]int32{2, n - 1}, []float32{0.5, 0.6})
 	themes.AppendRow([]int32{1}, []float32{0.9})
 	table := &Table{Codes: themes}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
+	allocated := testonly.CountBytes()
 	table.AssignDimensions(codes)
-	runtime.ReadMemStats(&after)
-	if used := after.TotalAlloc - before.TotalAlloc; used > 1<<28 {
+	if used := allocated(); used > 1<<28 {
 		t.Errorf("allocates %d bytes", used)
 	}
 	want := map[int]ID{0: n - 1, 5000: 1, 6000: 1, n - 1: n - 1} // 5000: 2·0.36 < 0.81

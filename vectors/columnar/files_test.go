@@ -20,14 +20,8 @@ func copied(t *testing.T, files map[string]string) string {
 	dir := t.TempDir()
 	for name, from := range files {
 		path := filepath.Join(dir, name)
-		content, err := os.ReadFile(filepath.Join("testdata", from))
-		if err == nil {
-			err = os.MkdirAll(filepath.Dir(path), 0o777)
-		}
-		if err == nil {
-			err = os.WriteFile(path, content, 0o666)
-		}
-		testonly.Must(t, err)
+		testonly.Must(t, os.MkdirAll(filepath.Dir(path), 0o777))
+		testonly.Must(t, os.WriteFile(path, testonly.ReadFile(t, filepath.Join("testdata", from)), 0o666))
 	}
 	return dir
 }

@@ -183,15 +183,11 @@ func TestReadArrowLacksRows(t *testing.T) {
 	x := numbers.NewArray()
 	var b bytes.Buffer
 	w, err := ipc.NewFileWriter(&b, ipc.WithSchema(schema))
-	for range 2 {
-		if err == nil {
-			err = w.Write(array.NewRecordBatch(schema, []arrow.Array{x, x}, rows))
-		}
-	}
-	if err == nil {
-		err = w.Close()
-	}
 	testonly.Must(t, err)
+	for range 2 {
+		testonly.Must(t, w.Write(array.NewRecordBatch(schema, []arrow.Array{x, x}, rows)))
+	}
+	testonly.Must(t, w.Close())
 	whole := b.Bytes()
 	if d, err := readBytes(t, whole, vectors.ReadOptions{}); err != nil || d.Len() != 2*rows {
 		t.Fatalf("%v, error %v", d, err)
@@ -323,6 +319,9 @@ func TestReadChecksSizes(t *testing.T) {
 		binary.LittleEndian.PutUint64(changed[entry+at:], uint64(x))
 		return changed
 	}
+	// A batch of a word, whose offsets and letters take 8 bytes each, and of 1,234 numbers declares the length of its body.
+	length := func(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
+	longBody := bytes.ReplaceAll(writeArrow(t, []string{"a"}, 1234), length(8+8+4*1234), length(1<<40))
 	list := func(size uint64) []byte { // a list of structs, as field 4 of a struct
 		return withFooter([]byte(parquetMagic), append([]byte{0x49}, append([]byte{0xfc}, binary.AppendUvarint(nil, size)...)...))
 	}
@@ -372,13 +371,11 @@ func TestReadChecksSizes(t *testing.T) {
 		{"an Arrow message at another place", block(0, 8), "the footer lists too few messages; rows may be missing"},
 		{"no Arrow messages", block(-4, int64(marker)<<32), "contains no vectors"},
 		{"an Arrow schema of 2 GiB", []byte(arrowStream + "\xff\xff\xff\x7f"), "damaged Arrow file: "},
-		{"an Arrow batch of 1 TiB", bodyLength(t, 1<<40), "damaged Arrow file: cut short"},
+		{"an Arrow batch of 1 TiB", longBody, "damaged Arrow file: cut short"},
 		{"an Arrow buffer that grows to 16 GiB", grown, "a buffer can't decompress to the size that it declares (got 17179869184 bytes)"},
 	} {
-		path := filepath.Join(t.TempDir(), "file")
-		testonly.Must(t, os.WriteFile(path, tt.content, 0o666))
 		allocated := testonly.CountBytes()
-		_, _, err := vectors.Read(t.Context(), []string{path}, vectors.ReadOptions{})
+		_, err := readBytes(t, tt.content, vectors.ReadOptions{})
 		testonly.ErrorSays(t, tt.name, err, tt.want)
 		if n := allocated(); n > 16<<20 {
 			t.Errorf("%s: %d bytes allocated for a file of %d", tt.name, n, len(tt.content))
@@ -493,6 +490,7 @@ func TestReadPages(t *testing.T) {
 		{"more deltas than places", format.DeltaLengthByteArray, varints(128, 4, many, 0), 2, word, "", "more values"},
 		{"fewer deltas than places", format.DeltaLengthByteArray, varints(128, 4, 1, 2, 'x'), 2, word, "", "fewer values"},
 		{"a block of deltas that a few bytes can't fill", format.DeltaLengthByteArray, varints(1<<30, 1, many, 0, 0, 0), many, word, "", "a header is invalid"},
+		{"many deltas of zero in a few bytes", format.DeltaLengthByteArray, append(varints(1<<16, 1, 1<<25, 0), make([]byte, 2<<9)...), 1 << 25, word, "", "fewer values"},
 		{"a block without parts", format.DeltaLengthByteArray, varints(128, 0, 2, 0), 2, word, "", "a header is invalid"},
 		{"a part of seven deltas", format.DeltaLengthByteArray, varints(28, 4, 2, 0), 2, word, "", "a header is invalid"},
 		{"deltas of 65 bits", format.DeltaLengthByteArray, varints(128, 1, 2, 0, 0, 65), 2, word, "", "a header is invalid"},
@@ -566,25 +564,6 @@ func TestReadPageOfNulls(t *testing.T) {
 	}
 }
 
-// bodyLength returns an Arrow stream whose record batch declares the given length of its body.
-func bodyLength(t *testing.T, n int64) []byte {
-	t.Helper()
-	stream := writeArrow(t, []string{"a"}, 1234)
-	messages := ipc.NewMessageReader(bytes.NewReader(stream))
-	var length int64
-	for length == 0 {
-		message, err := messages.Message()
-		testonly.Must(t, err)
-		length = message.BodyLen()
-	}
-	at := bytes.Index(stream, binary.LittleEndian.AppendUint64(nil, uint64(length)))
-	if at < 0 {
-		t.Fatal("no length of a body")
-	}
-	binary.LittleEndian.PutUint64(stream[at:], uint64(n))
-	return stream
-}
-
 // Compressed files and pipes have the same rows. The memory of Arrow streams doesn't grow with their
 // size.
 func TestStreamArrow(t *testing.T) {
@@ -627,45 +606,39 @@ func TestStreamArrow(t *testing.T) {
 
 // Vectors that span several pages and blocks are read, compressed or not.
 func TestReadLargeParquet(t *testing.T) {
-	for _, codec := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &parquet.Zstd, &parquet.Lz4Raw} {
-		for version := range 2 {
-			t.Run(fmt.Sprintf("%v/%d", codec, version+1), func(t *testing.T) {
-				testReadLargeParquet(t, parquet.Compression(codec), parquet.DataPageVersion(version+1))
-			})
-		}
-	}
-}
-
-func testReadLargeParquet(t *testing.T, options ...parquet.WriterOption) {
 	type row struct {
 		Word string    `parquet:"word,dict"`
 		V    []float64 `parquet:"v"` // repeated, as old programs write lists
 	}
 	const rows, dim = 3000, 77
-	var b bytes.Buffer
-	options = append(options, parquet.PageBufferSize(5000), parquet.MaxRowsPerRowGroup(1100))
-	w := parquet.NewGenericWriter[row](&b, options...)
-	for i := range rows {
-		r := row{Word: fmt.Sprint("w", i)}
-		for k := range dim {
-			r.V = append(r.V, float64(i*dim+k))
+	for _, codec := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &parquet.Zstd, &parquet.Lz4Raw} {
+		for version := range 2 {
+			t.Run(fmt.Sprintf("%v/%d", codec, version+1), func(t *testing.T) {
+				var b bytes.Buffer
+				w := parquet.NewGenericWriter[row](&b, parquet.Compression(codec), parquet.DataPageVersion(version+1), parquet.PageBufferSize(5000), parquet.MaxRowsPerRowGroup(1100))
+				for i := range rows {
+					r := row{Word: fmt.Sprint("w", i)}
+					for k := range dim {
+						r.V = append(r.V, float64(i*dim+k))
+					}
+					_, err := w.Write([]row{r})
+					testonly.Must(t, err)
+				}
+				testonly.Must(t, w.Close())
+				d, err := readBytes(t, b.Bytes(), vectors.ReadOptions{})
+				if err != nil || d.Len() != rows || d.Dim != dim {
+					t.Fatalf("%+v, %v", d, err)
+				}
+				for i, x := range d.Data {
+					if x != float32(i) || d.IDs[i/dim] != fmt.Sprint("w", i/dim) {
+						t.Fatalf("number %d of %s is %v", i%dim, d.IDs[i/dim], x)
+					}
+				}
+				if d, err := readBytes(t, b.Bytes(), vectors.ReadOptions{MaxRows: 1500}); err != nil || d.Len() != 1500 {
+					t.Errorf("of 1500 words: %v, %v", d, err)
+				}
+			})
 		}
-		if _, err := w.Write([]row{r}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	testonly.Must(t, w.Close())
-	d, err := readBytes(t, b.Bytes(), vectors.ReadOptions{})
-	if err != nil || d.Len() != rows || d.Dim != dim {
-		t.Fatalf("%+v, %v", d, err)
-	}
-	for i, x := range d.Data {
-		if x != float32(i) || d.IDs[i/dim] != fmt.Sprint("w", i/dim) {
-			t.Fatalf("number %d of %s is %v", i%dim, d.IDs[i/dim], x)
-		}
-	}
-	if d, err := readBytes(t, b.Bytes(), vectors.ReadOptions{MaxRows: 1500}); err != nil || d.Len() != 1500 {
-		t.Errorf("of 1500 words: %v, %v", d, err)
 	}
 }
 
@@ -684,27 +657,22 @@ func fuzz(f *testing.F, pattern string) {
 
 // Metadata without values are valid.
 func TestReadMetadataWithoutValue(t *testing.T) {
-	parquet := contents(t, "*.parquet")["lists.parquet"]
-	end := len(parquet) - 8
-	start := end - int(binary.LittleEndian.Uint32(parquet[end:]))
-	// Field 5 of the footer, the metadata, follows the row groups: a list (9) of a struct (c) whose
-	// field 1 is a string (18) of a byte.
-	at := start + bytes.LastIndex(parquet[start:end], []byte("\x19\x1c\x18\x0cARROW:schema"))
-	if at < start {
-		t.Fatal("no metadata")
+	replaced := func(content []byte, old, new string) []byte {
+		t.Helper()
+		if bytes.Count(content, []byte(old)) != 1 {
+			t.Fatal("no metadata")
+		}
+		return bytes.Replace(content, []byte(old), []byte(new), 1)
 	}
-	rest := parquet[at+16:] // its value, field 2, and how many bytes that has
-	length, n := binary.Uvarint(rest[1:])
-	without := slices.Concat(parquet[:at+16], rest[1+n+int(length):])
-	binary.LittleEndian.PutUint32(without[len(without)-8:], uint32(len(without)-8-start))
+	// In Parquet, metadata are a struct of two strings. A field that follows its predecessor has the header 18.
+	without := replaced(footer(t, contents(t, "*.parquet")["lists.parquet"], func(m *format.FileMetaData) {
+		m.KeyValueMetadata = []format.KeyValue{{Key: "key"}}
+	}), "\x18\x03key\x18\x00", "\x18\x03key")
+	size := without[len(without)-8:]
+	binary.LittleEndian.PutUint32(size, binary.LittleEndian.Uint32(size)-2)
 
 	// In Arrow, metadata are a table of 12 bytes with two strings, and a vtable of 8 bytes.
-	stream := writeArrow(t, []string{"a", "b", "c"}, 2)
-	both, key := []byte{8, 0, 12, 0, 8, 0, 4, 0}, []byte{8, 0, 12, 0, 8, 0, 0, 0}
-	if bytes.Count(stream, both) != 1 {
-		t.Fatal("no metadata")
-	}
-	stream = bytes.Replace(stream, both, key, 1)
+	stream := replaced(writeArrow(t, []string{"a", "b", "c"}, 2), "\x08\x00\x0c\x00\x08\x00\x04\x00", "\x08\x00\x0c\x00\x08\x00\x00\x00")
 	for name, content := range map[string][]byte{"Parquet": without, "Arrow": stream} {
 		if d, err := readBytes(t, content, vectors.ReadOptions{}); err != nil || !slices.Equal(d.IDs, []string{"a", "b", "c"}) {
 			t.Errorf("%s: error %v", name, err)

@@ -1,6 +1,7 @@
 package columnar
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -38,29 +39,20 @@ func TestReadWriters(t *testing.T) {
 				return
 			}
 			testonly.Must(t, err)
-			if !slices.Equal(d.IDs, want.IDs) {
-				t.Errorf("ids %.200q, want %.200q", d.IDs, want.IDs)
-			}
 			if !slices.Equal(d.Data, want.Data) {
 				t.Errorf("vectors %v…, want %v…", d.Data[:10], want.Data[:10])
 			}
-			if !slices.Equal(source.Warnings, want.Warnings) {
-				t.Errorf("warnings %q, want %q", source.Warnings, want.Warnings)
+			var texts []string // nil for words
+			columns := map[string][]string{}
+			if d.Texts != nil {
+				texts = d.Texts.Text
+				for _, c := range d.Texts.Columns {
+					columns[c.Name] = c.Values
+				}
 			}
-			if (d.Texts == nil) != (want.Texts == nil) {
-				t.Fatalf("texts %t, want %t", d.Texts != nil, want.Texts != nil)
-			} else if d.Texts == nil {
-				return
-			}
-			if !slices.Equal(d.Texts.Text, want.Texts) {
-				t.Errorf("texts %.300q, want %.300q", d.Texts.Text, want.Texts)
-			}
-			if len(d.Texts.Columns) != len(want.Columns) {
-				t.Errorf("%d columns, want %d", len(d.Texts.Columns), len(want.Columns))
-			}
-			for _, c := range d.Texts.Columns {
-				if !slices.Equal(c.Values, want.Columns[c.Name]) {
-					t.Errorf("column %s: %.300q, want %.300q", c.Name, c.Values, want.Columns[c.Name])
+			for what, pair := range map[string][2]any{"ids": {d.IDs, want.IDs}, "warnings": {source.Warnings, want.Warnings}, "texts": {texts, want.Texts}, "columns": {columns, want.Columns}} {
+				if got, want := fmt.Sprintf("%q", pair[0]), fmt.Sprintf("%q", pair[1]); got != want {
+					t.Errorf("%s %.300s, want %.300s", what, got, want)
 				}
 			}
 		})
