@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -63,8 +64,9 @@ func Main() int {
 	signals := slices.DeleteFunc([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}, signal.Ignored)
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	defer stop()
-	// A second signal ends the program at once.
-	context.AfterFunc(ctx, stop)
+	// A second signal ends the program at once, unless it comes with the first: programs such as timeout send a signal
+	// to the process and then to its group.
+	context.AfterFunc(ctx, func() { time.AfterFunc(100*time.Millisecond, stop) })
 	memory.SetLimit()
 	return run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 }

@@ -28,7 +28,9 @@ type embedder struct {
 
 	mu    sync.Mutex // held while a text is embedded
 	texts io.WriteCloser
-	lines chan []byte // closed when the output ends
+	lines chan []byte   // closed when the output ends
+	limit time.Duration // for an answer
+	late  bool          // an answer is not yet read, which came too late
 }
 
 // maxVectorLine is the largest number of bytes of an output line. waitingLines is the largest number of lines in memory
@@ -47,7 +49,7 @@ func shell(ctx context.Context, cmd *cobra.Command, command string) *exec.Cmd {
 
 // startEmbedder starts a command line with sh. The caller must call close.
 func startEmbedder(cmd *cobra.Command, command string) (*embedder, error) {
-	e := &embedder{cmd: cmd, process: shell(cmd.Context(), cmd, command), lines: make(chan []byte, waitingLines)}
+	e := &embedder{cmd: cmd, process: shell(cmd.Context(), cmd, command), lines: make(chan []byte, waitingLines), limit: time.Minute}
 	var err error
 	if e.texts, err = e.process.StdinPipe(); err != nil {
 		return nil, err
@@ -80,7 +82,7 @@ func (e *embedder) close() {
 	e.process.Wait()
 }
 
-// embed returns the code of a text by the dictionary of m. It ends a command that takes longer than a minute.
+// embed returns the code of a text by the dictionary of m.
 func (e *embedder) embed(m *model.Model, text string) (interpret.Code, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -112,7 +114,17 @@ func (e *embedder) embed(m *model.Model, text string) (interpret.Code, error) {
 
 // ask sends a text to the command and returns the line that the command writes for it. If unread lines are left from
 // earlier texts, ask drops them and returns an error instead, so that no line is taken for the answer to another text.
+// A command may be slow to start: after an answer that takes longer than the limit, ask returns errors until the answer
+// has come.
 func (e *embedder) ask(text string) ([]byte, error) {
+	if e.late {
+		select {
+		case <-e.lines:
+			e.late = false
+		default:
+			return nil, errors.New("still computes the vector of an earlier text: ask again later")
+		}
+	}
 	var unasked []byte
 	for range len(e.lines) {
 		if line, open := <-e.lines; open {
@@ -122,13 +134,17 @@ func (e *embedder) ask(text string) ([]byte, error) {
 	if unasked != nil {
 		return nil, fmt.Errorf("wrote more than a line for each text (got %.60q): ask again", unasked)
 	}
-	defer time.AfterFunc(time.Minute, func() { e.process.Cancel() }).Stop()
 	if err := json.NewEncoder(e.texts).Encode(text); err != nil {
 		return nil, fmt.Errorf("has ended: %w", err)
 	}
-	line, open := <-e.lines
-	if !open {
-		return nil, errors.New("has ended, or wrote a line of more than 16 MiB")
+	select {
+	case line, open := <-e.lines:
+		if !open {
+			return nil, errors.New("has ended, or wrote a line of more than 16 MiB")
+		}
+		return line, nil
+	case <-time.After(e.limit):
+		e.late = true
+		return nil, fmt.Errorf("has not answered within %v: ask again later", e.limit)
 	}
-	return line, nil
 }

@@ -5,6 +5,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -32,6 +33,32 @@ func TestEmbedderAnswers(t *testing.T) {
 		if string(line) != want || want == "" && (err == nil || !strings.Contains(err.Error(), `more than a line for each text (got "[0]")`)) {
 			t.Errorf("answer %d: %s, %v, want %s", i, line, err, want)
 		}
+	}
+}
+
+// A late answer is not assigned to another text, and the command answers again after it.
+func TestEmbedderLate(t *testing.T) {
+	t.Parallel()
+	cmd := new(cobra.Command)
+	cmd.SetContext(t.Context())
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	testonly.Must(t, syscall.Mkfifo(fifo, 0o600))
+	e, err := startEmbedder(cmd, "read start < "+fifo+"; while read text; do echo $text; done")
+	testonly.Must(t, err)
+	defer e.close()
+	e.limit = time.Millisecond
+	_, err = e.ask("a")
+	testonly.ErrorSays(t, "a slow start", err, "has not answered within 1ms: ask again later")
+	e.limit = time.Hour
+	_, err = e.ask("b")
+	testonly.ErrorSays(t, "before the start", err, "still computes the vector of an earlier text")
+	testonly.Must(t, os.WriteFile(fifo, []byte("\n"), 0o600))
+	line, err := e.ask("c")
+	for err != nil && e.late {
+		line, err = e.ask("c")
+	}
+	if string(line) != `"c"` {
+		t.Errorf("the answer after a late one is %s, %v", line, err)
 	}
 }
 

@@ -177,6 +177,9 @@ func reportEncoding(cmd *cobra.Command, output string, i model.Info) error {
 		}
 		warn(cmd.ErrOrStderr(), "rows above the duality gap of %v: %d (%s)", e.Gap, e.Unreached, strings.Join(named, ", "))
 	}
+	if e.Input.Rows > 0 && e.L1 == 0 {
+		warn(cmd.ErrOrStderr(), "all codes are zero: use a smaller --lambda")
+	}
 	return show(cmd, struct {
 		Model string `json:"model"`
 		model.Info

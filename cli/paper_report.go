@@ -45,6 +45,7 @@ func (f *experimentFlags) register(cmd *cobra.Command) {
 	flags.StringVarP(&f.Dir, "output", "o", "", "`directory` of models, tables and figures, OUT")
 	flags.StringVar(&f.data, "data", "", "`directory` of the tasks' data")
 	flags.Float64SliceVar(&f.Lambdas, "lambda", paper.Lambdas, "`weights` λ to choose from")
+	flags.Lookup("lambda").DefValue = "[0.1,0.5,1]" // pflag prints six decimals
 	flags.IntSliceVar(&f.Factors, "factor", paper.Factors, "K to choose from, as `multiples` of the dense dimensions")
 	cmd.MarkFlagRequired("output")
 	cmd.MarkFlagRequired("data")

@@ -21,8 +21,8 @@ func newPipe() *cobra.Command {
 		Use:   "pipe MODEL",
 		Short: "Encode batches of vectors from another process",
 		Long: `Pipe reads batches of vectors from standard input and writes the codes of each batch to
-standard output before it reads the next. It has the codes of encode, and ends with the
-input. All numbers are little-endian:
+standard output before it reads the next. It has the codes of encode, accepts rows of
+zeros, and ends with the input. All numbers are little-endian:
 
   batch  the number of rows n as int64, and n×L numbers as float32
   codes  in compressed rows: n + 1 row pointers as int64, then the columns as int32 and
@@ -84,11 +84,6 @@ func readBatch(r io.Reader, dim int) (*vectors.Dense, error) {
 		part := make([]float32, n*dim)
 		if err := float32s.Read(r, part); err != nil {
 			return nil, usagef("standard input: the batch ends before its %d rows of %d numbers: %w", rows, dim, err)
-		}
-		for i := range n {
-			if float32s.Zero(part[i*dim:][:dim]) {
-				return nil, usagef("standard input: row %d of the batch: all numbers are zero", len(x.IDs)+i+1)
-			}
 		}
 		x.IDs, x.Data = append(x.IDs, make([]string, n)...), append(x.Data, part...)
 	}

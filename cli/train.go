@@ -295,7 +295,8 @@ func (f *trainFlags) firstDimensions() (top []dimension, rows int, err error) {
 	return nil, 0, nil
 }
 
-func (f *trainFlags) largestTopics(ctx context.Context) ([]topics.Topic, error) {
+// topics returns the topics of the output, largest first. There are fewer than T if texts use fewer.
+func (f *trainFlags) topics(ctx context.Context) ([]topics.Topic, error) {
 	m, err := model.Open(f.output)
 	if err != nil {
 		return nil, err
@@ -304,7 +305,7 @@ func (f *trainFlags) largestTopics(ctx context.Context) ([]topics.Topic, error) 
 	if err != nil {
 		return nil, err
 	}
-	return t.Topics[:min(len(t.Topics), shownTopics)], nil
+	return t.Topics, nil
 }
 
 // report prints the metrics of a training, and the topics or else the strongest dimensions of the first rows. If these
@@ -313,13 +314,14 @@ func (f *trainFlags) report(cmd *cobra.Command, i model.Info) error {
 	k, themes := i.Training.Recipe.Base().Atoms, i.Training.Themes
 	var top []dimension
 	var topRows int // number of first rows from which top was computed
-	var largest []topics.Topic
+	var all []topics.Topic
 	var err error
 	if themes == nil {
 		top, topRows, err = f.firstDimensions()
 	} else if i.Rows() <= topicRows {
-		largest, err = f.largestTopics(cmd.Context())
+		all, err = f.topics(cmd.Context())
 	}
+	largest := all[:min(len(all), shownTopics)]
 	if cmd.Context().Err() == nil && err != nil {
 		warn(cmd.ErrOrStderr(), "%s is written, but can't be read for this summary: %v", f.output, err)
 	} else if err != nil {
@@ -345,15 +347,15 @@ func (f *trainFlags) report(cmd *cobra.Command, i model.Info) error {
 		describeCodes(b, *i.Encoding, k)
 		fmt.Fprintf(b, "  mean atom norm        %.4f\n", last.AtomNorm)
 		if themes != nil {
-			end := ":"
-			if len(largest) == 0 {
-				end = ""
+			n, end := len(all), ":"
+			if n == 0 {
+				n, end = themes.Topics, ""
 			}
-			fmt.Fprintf(b, "%d topics (overcomplete topics %s)%s\n", themes.Topics, printing.Text(f.output), end)
+			fmt.Fprintf(b, "%d topics (overcomplete topics %s)%s\n", n, printing.Text(f.output), end)
 			for _, topic := range largest {
 				fmt.Fprintf(b, "  %4.1f %%  %s\n", 100*topic.Share, printing.Text(topic.Label))
 			}
-			if n := len(largest); n == shownTopics && n < themes.Topics {
+			if len(largest) < len(all) {
 				fmt.Fprintf(b, "  and smaller ones\n")
 			}
 			return

@@ -260,7 +260,7 @@ func (h bestTraining) converged(epochs []model.Epoch) bool {
 	return t > 1 && epochs[t-2].RunningLoss-epochs[t-1].RunningLoss < minErrorReduction*epochs[t-2].RunningLoss
 }
 
-// checkCodes warns of dead atoms and of codes that are sparser than the recipe "best" requests. It
+// checkCodes warns of dead atoms, and of codes that have far fewer nonzeros than the recipe "best" requests. It
 // returns ErrZeroCodes if all codes are zero.
 func checkCodes(i model.Info, o Options) error {
 	e, h := i.Encoding, i.Training.Recipe.(model.Best)
@@ -268,9 +268,8 @@ func checkCodes(i model.Info, o Options) error {
 		return ErrZeroCodes
 	}
 	o.warnDead(e.UnusedAtoms, h.Atoms, "use fewer atoms")
-	const tolerance = 0.005
-	if want := 1 - float64(h.Nonzeros)/float64(h.Atoms); e.Sparsity > want+tolerance {
-		o.note("warning: codes are sparser than requested (got %.4g %%, want %.4g %%): use a smaller λ", 100*e.Sparsity, 100*want)
+	if mean := (1 - e.Sparsity) * float64(h.Atoms); mean < 0.85*float64(h.Nonzeros) {
+		o.note("warning: codes have fewer nonzeros than requested (got %.1f per row, want %d): use a smaller λ", mean, h.Nonzeros)
 	}
 	return nil
 }

@@ -123,7 +123,7 @@ func (s *Sheet) count(counts [][]int, path string) error {
 	}
 	header, rows, _ := strings.Cut(strings.TrimPrefix(string(data), "\ufeff"), "\n")
 	if id, _, _ := strings.Cut(header, "\t"); id != s.ID {
-		return fmt.Errorf("%s: no answers to this test (got %.40q, want %q)", path, id, s.ID)
+		return fmt.Errorf("%s: no answers to this test (got %.40q, want %q and a tab, in UTF-8)", path, id, s.ID)
 	}
 	answered := make([]bool, len(counts))
 	for i, line := range strings.Split(rows, "\n") {
@@ -143,6 +143,9 @@ func (s *Sheet) count(counts [][]int, path string) error {
 		} else {
 			counts[question-1][1]++
 		}
+	}
+	if !slices.Contains(answered, true) {
+		return fmt.Errorf("%s: no answers: the last column needs the numbers of words, 1 to 5", path)
 	}
 	return nil
 }

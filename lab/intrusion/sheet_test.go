@@ -53,9 +53,8 @@ func TestSheetFiles(t *testing.T) {
 		}
 	}
 	path := write(t, key)
-	// A table without answers, a table saved by a spreadsheet, and one with two columns.
+	// A table saved by a spreadsheet, and one with two columns.
 	for table, want := range map[string]string{
-		sheet: "[{A 2 NaN NaN NaN} {X 2 NaN NaN NaN}]",
 		"\ufeff" + strings.ReplaceAll(strings.Replace(sheet, "word0-4\t", "word0-4\t 1", 1), "\n", "\r\n"): "[{A 2 NaN NaN NaN} {X 2 1 NaN NaN}]",
 		s.ID + "\tanswer\n4\t4\n2\t5\n": "[{A 2 0.5 NaN NaN} {X 2 NaN NaN NaN}]",
 	} {
@@ -64,7 +63,7 @@ func TestSheetFiles(t *testing.T) {
 		}
 	}
 	for table, want := range map[string]string{
-		"": "no answers to this test", "test-00\n": "no answers to this test",
+		"": "no answers to this test", "test-00\n": "no answers to this test", sheet: "no answers: the last column",
 		s.ID + "\n5\t1\n":       `:2: bad or repeated answer (got "1" to question "5"`,
 		s.ID + "\n1\t1\n1\t1\n": ":3: bad or repeated answer",
 		s.ID + "\n1\t6\n":       ":2: bad or repeated answer",
@@ -78,7 +77,7 @@ func TestScore(t *testing.T) {
 	s := sampleSheet(2) // conditions X, A, X, A with intruders 0 to 3
 	_, key := files(t, s)
 	paths := []string{write(t, key)}
-	for _, answers := range []string{"1\t1\n2\t2\n3\t3\n4\t5\n", "1\t5\n2\t2\n4\t4\n", ""} {
+	for _, answers := range []string{"1\t1\n2\t2\n3\t3\n4\t5\n", "1\t5\n2\t2\n4\t4\n"} {
 		paths = append(paths, write(t, s.ID+"\n"+answers))
 	}
 	got, err := ScoreFiles(paths[0], paths[1:]...)
