@@ -70,7 +70,9 @@ texts that have all words, or else the best 100, are sorted by s·v + … alone;
 				}
 			}
 			q, err := x.Parse(query, nil)
-			if unknown, ok := errors.AsType[*interpret.UnknownIDError](err); ok {
+			if unknown, ok := errors.AsType[*interpret.UnknownIDError](err); ok && q.Quoted {
+				return usagef("no text has a word of %.100q", unknown.ID)
+			} else if ok {
 				return unknownRow(x, unknown)
 			} else if err != nil {
 				return usageError{err}

@@ -66,6 +66,7 @@ func TestTexts(t *testing.T) {
 		"explain model snow": `"snow" is no id, and no text has all of its words`,
 		"nearest model snow": `"snow" is no id`,
 
+		`nearest model "d0 snow"`:   `no text has a word of "d0"`,
 		"nearest model dimension 1": `"dimension 1" is a dimension, not a word: see overcomplete top, or search the texts for '"dimension 1"'`,
 	})
 }
