@@ -122,7 +122,7 @@ class Model:
     def set_stop_words(self, words: Sequence[str]) -> None:
         """Stores stop words in the model, which labels of texts leave out. They replace earlier ones; [] removes them.
 
-        Raises ValueError if the rows are words.
+        A string is one word. Raises ValueError if the rows are words.
         """
         with tempfile.TemporaryDirectory(prefix="overcomplete-") as folder:
             path = Path(folder) / "stop_words.txt"
@@ -196,10 +196,12 @@ class Model:
     def search(self, query: str, n: int = 10) -> Any:
         """Returns a table of the n texts that match the words of a query best (BM25). Texts with all words come first.
 
-        Raises ValueError if no text contains one of the words.
+        Raises ValueError if no text contains one of the words, or if the rows are words.
         """
-        found = json.loads(run("nearest", self._unchanged_path, "-n", n, "--json", "--", query))
-        return self._rows_table(np.array([self.row(text["word"]) for text in found.get("texts") or found["terms"]]))
+        if self._texts is None:
+            raise ValueError(f"{self.path}: the rows are words, not texts to search: see nearest")
+        found = json.loads(run("nearest", self._unchanged_path, *option("-n", n), "--json", "--", f'"{query}"'))
+        return self._rows_table(np.array([self.row(text["word"]) for text in found["texts"]]))
 
     def _steer(self, more: Mapping[int, float], less: Mapping[int, float]) -> np.ndarray:
         """Returns for each row the sum of weight times value over the steered dimensions, with its code scaled to norm 1."""

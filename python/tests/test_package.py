@@ -303,6 +303,19 @@ class TestModel(Folder):
         self.assertEqual((type(table), list(table)), (dict, ["row", "id", "value", "text"]))
 
     def test_stop_words(self):
+        np.save(self.folder / "x.npy", self.x[:9])
+        (self.folder / "texts.txt").write_text("one 3\ntwo three\none two\nt0\n3 - 4\n" + "else\n" * 4)
+        run("train", self.folder / "x.npy", "--words", self.folder / "texts.txt", "--rows", "texts", "-o", self.folder / "model", "-k", 5, "--topics", 0)
+        m = Model.load(self.folder / "model")
+        # Texts with all words come first. A number is neither a dimension nor an id, and a minus subtracts nothing.
+        for query, want in {"one two": [2, 0, 1], "3": [0, 4], "two - three": [1, 2], '"two': [1, 2], "«two»": [1, 2], "4": [4], "#4": [4]}.items():
+            self.assertEqual(m.search(query)["row"].tolist(), want, query)
+            self.assertEqual(m.search(query, 1)["row"].tolist(), want[:1], query)
+        self.assertEqual(m.row("8"), 8)
+        with self.assertRaisesRegex(ValueError, '^no text has a word of "8"$'):
+            m.search("8")
+        with self.assertRaisesRegex(ValueError, "words: the rows are words, not texts"):
+            Model.load(self.models / "words").search("mutex")
         shutil.copytree(self.models / "texts", self.folder / "model")
         m = Model.load(self.folder / "model")
         before = m.labels
