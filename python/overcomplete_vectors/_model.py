@@ -270,18 +270,21 @@ class Model:
             with open(path, encoding="utf-8", newline="\n") as lines:
                 yield from map(json.loads, lines)
 
-    def topics(self, number: int | None = None, column: str | None = None, by: str | None = None, within: int | None = None) -> Any:
+    def topics(
+        self, number: int | None = None, column: str | None = None, by: str | None = None, within: int | None = None, encoded: str | os.PathLike[str] | None = None
+    ) -> Any:
         """Returns a table of the broad topics of the texts, the largest first: id, label, share and count of rows, examples.
 
         number is the number of broad topics; the default was chosen by the training. within is the id of a topic, whose
         subtopics the table lists instead. Subtopics have subtopics, too. If column names a column of the texts, the
         table also has a column "values": the shares of the column's most frequent values in the topic. If the values are
         dates, such as 2024-03-05, it holds the shares of all periods in order of time. by is the length of a period: "day",
-        "week", "month", "quarter", "year", "decade" or "century". The default depends on the span of the dates. Raises
-        ValueError if the model has no topics, or if by is given and a value is no date. Raises KeyError if there is no topic
-        within.
+        "week", "month", "quarter", "year", "decade" or "century". The default depends on the span of the dates. encoded is as
+        in rows: the table then has the topics of its texts, with the labels of this model. Raises ValueError if the model has
+        no topics, if by is given and a value is no date, or if encoded has another dictionary. Raises KeyError if there is no
+        topic within.
         """
-        tree = self._topics(number, *option("--column", column), *option("--by", by))
+        tree = self._topics(number, encoded, *option("--column", column), *option("--by", by))
         topics = tree["topics"] + tree["subtopics"]
         if within is not None and within not in (topic["id"] for topic in topics):
             raise KeyError(within)
@@ -292,13 +295,14 @@ class Model:
             columns["values"] = [{value["value"]: value["share"] for value in topic.get("values", [])} for topic in topics]
         return _table(columns)
 
-    def row_topics(self, number: int | None = None) -> list[int | None]:
-        """Returns the id of each row's broad topic, as in topics, or None for a row without a topic."""
-        rows: list[int | None] = self._topics(number)["rows"]
+    def row_topics(self, number: int | None = None, encoded: str | os.PathLike[str] | None = None) -> list[int | None]:
+        """Returns the id of each row's broad topic, or None for a row without a topic. The arguments are as in topics."""
+        rows: list[int | None] = self._topics(number, encoded)["rows"]
         return rows
 
-    def _topics(self, number: int | None, *options: Any) -> Any:
-        return json.loads(run("topics", self._unchanged_path, *option("--topics", number), *options, "--json"))
+    def _topics(self, number: int | None, encoded: str | os.PathLike[str] | None, *options: Any) -> Any:
+        source = [self._unchanged_path] if encoded is None else [encoded, "--vocabulary", self._unchanged_path]
+        return json.loads(run("topics", *source, *option("--topics", number), *options, "--json"))
 
     def _rows_table(self, rows: np.ndarray, **numbers: np.ndarray) -> Any:
         columns: dict[str, Sequence[Any]] = {"row": rows.tolist(), "word" if self._texts is None else "id": [self.words[i] for i in rows]}

@@ -369,6 +369,11 @@ class TestModel(Folder):
         table = pa.table({"text": [f"text {k}" for k in range(len(self.x))], "day": days.map(lambda d: d.isoformat()), "kind": ["a"] * len(self.x), "embedding": list(self.x)})
         pq.write_table(table, self.folder / "x.parquet")
         run("train", self.folder / "x.parquet", "-o", self.folder / "model", "-k", 24, "--nonzeros", 3, "--topics", 3)
+        new = self.folder / "new"
+        run("encode", m.path, self.models / "x.parquet", "-o", new, "--max-rows", 100)
+        table = m.topics(encoded=new)
+        self.assertEqual(dict(zip(table["id"], table["label"])).items() - dict(zip(m.topics()["id"], m.topics()["label"])).items(), set())
+        self.assertEqual((table["count"].sum(), m.row_topics(encoded=new)), (98, rows[:100]))  # two texts are empty
         m = Model.load(self.folder / "model")
         for by, code in {"day": "D", "week": "W-SUN", "month": "M", "quarter": "Q", "year": "Y", None: "M"}.items():
             periods = days.dt.tz_localize(None).dt.to_period(code)
