@@ -126,7 +126,7 @@ class Model:
         """
         with tempfile.TemporaryDirectory(prefix="overcomplete-") as folder:
             path = Path(folder) / "stop_words.txt"
-            path.write_text("".join(word + "\n" for word in words), "utf-8")
+            path.write_text("".join(word + "\n" for word in ([words] if isinstance(words, str) else words)), "utf-8")
             run("labels", self._unchanged_path, "--stop-words", path)
 
     @property
@@ -358,8 +358,11 @@ def encode(model: Path, x: Any, nonzeros: int | None, n_jobs: int | None, device
     with tempfile.TemporaryDirectory(prefix="overcomplete-") as name:
         folder = Path(name)
         save(folder / "X.npy", x)
-        options = [*option("--nonzeros", nonzeros), *workers(n_jobs), "--device", device, "--rows", "texts", *([] if verbose else ["--quiet"])]
-        run("encode", model, "X.npy", "-o", "codes", *options, verbose=verbose, cwd=folder)
+        options = [*option("--nonzeros", nonzeros), *workers(n_jobs), "--device", str(device), "--rows", "texts", *([] if verbose else ["--quiet"])]
+        try:
+            run("encode", model, "X.npy", "-o", "codes", *options, verbose=verbose, cwd=folder)
+        except ValueError as error:  # without the advice to drop rows
+            raise ValueError(str(error).removesuffix("; --skip-bad drops such rows")) from None
         return sp.csr_array(sp.load_npz(folder / "codes" / "codes.npz"))
 
 
@@ -380,12 +383,14 @@ def _steering(more: Mapping[int, float], less: Mapping[int, float], k: int) -> d
 
 def option(flag: str, value: Any) -> list[Any]:
     """Returns a flag with its value, or no arguments if the value is None."""
-    return [] if value is None else [flag, value]
+    return [] if value is None else [flag, str(value)]
 
 
 def workers(n_jobs: int | None) -> list[Any]:
-    """Returns the flag for n_jobs processors. None and −1 mean all."""
-    return option("--workers", None if n_jobs == -1 else n_jobs)
+    """Returns the flag for n_jobs processors. None and −1 mean all, −2 all except one, and so on."""
+    if n_jobs is not None and n_jobs < 0:
+        n_jobs = None if n_jobs == -1 else max((os.cpu_count() or 1) + 1 + n_jobs, 1)
+    return option("--workers", n_jobs)
 
 
 def _table(columns: dict[str, Any]) -> Any:
