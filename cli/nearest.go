@@ -32,7 +32,8 @@ words or more are a text, and fewer in quotes that the shell leaves: '"river ban
 that a model lacks are left out of a text. bank - #13 is bank without its dimension 13.
 
 If rows are texts, words are ids. Any other query is a search: if one text has all of its
-words, this is the query; otherwise the texts are listed, best first (BM25).
+words, this is the query; otherwise the texts are listed, best first (BM25). In quotes that
+the shell leaves, any query is a search that lists texts: '"48"' isn't dimension 48.
 
 --more and --less steer the result by dimensions, whether the query has them or not. They
 add s·v to the score of a row, where v is the value of the dimension in the row's code of
@@ -69,16 +70,22 @@ texts that have all words, or else the best 100, are sorted by s·v + … alone;
 				}
 			}
 			q, err := x.Parse(query, nil)
-			if unknown, ok := errors.AsType[*interpret.UnknownIDError](err); ok {
+			if unknown, ok := errors.AsType[*interpret.UnknownIDError](err); ok && q.Quoted {
+				return usagef("no text has a word of %.100q", unknown.ID)
+			} else if ok {
 				return unknownRow(x, unknown)
 			} else if err != nil {
 				return usageError{err}
 			}
 			switch q.Kind {
 			case interpret.QueryDimension:
-				return usagef("%q is a dimension, not a word: see overcomplete top", args[1])
+				advice := ""
+				if x.Codes.Texts != nil {
+					advice = fmt.Sprintf(", or search the texts for '%q'", query)
+				}
+				return usagef("%q is a dimension, not a word: see overcomplete top%s", query, advice)
 			case interpret.QuerySearch:
-				if q.Total != 1 {
+				if q.Total != 1 || q.Quoted {
 					if err := refuseFlags(cmd, "is for neighbours, and this query is a search, whose texts have no cosines; drop it", "dimensions"); err != nil {
 						return err
 					}

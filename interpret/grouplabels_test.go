@@ -318,6 +318,9 @@ func TestStopWords(t *testing.T) {
 	if y := NewIndex(codes).WithStopWords([]string{"hard"}); !y.isStop("hard drive") || !y.isStop("drive hard") || y.isStop("harder") || y.isStop("drive") || y.isStop("") {
 		t.Error("phrases")
 	}
+	if y := NewIndex(codes).WithStopWords([]string{"Hard drive"}); !y.isStop("hard drive") || y.isStop("drive hard") || y.isStop("hard") {
+		t.Error("a phrase")
+	}
 }
 
 // The label of a group of words consists of the words nearest to its centre.

@@ -109,7 +109,7 @@ func NewIndex(codes *vectors.Sparse) *Index {
 }
 
 // WithStopWords returns an index that shares the codes of x. Its labels and descriptions of texts leave out the given
-// words, and phrases that contain one of them. Case doesn't matter.
+// words, or phrases of two words, and phrases that contain one of the words. Case doesn't matter.
 func (x *Index) WithStopWords(words []string) *Index {
 	y := *x
 	y.stop = make(map[string]bool, len(words))

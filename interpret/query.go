@@ -34,6 +34,7 @@ type Query struct {
 	Rows      []int    // for QuerySearch: the best texts, see [Index.Search]
 	Total     int      // for QuerySearch: number of texts with all words
 	Matched   []string // for QuerySearch: words that texts contain, except common words
+	Quoted    bool     // for QuerySearch: the query is in quotes
 }
 
 // A Term is a word of a query.
@@ -90,8 +91,8 @@ func (x *Index) Find(word string) (row int, err error) {
 //
 // Parse looks up words as [Index.Row] does, first with and then without the punctuation around them. A word of the
 // vocabulary may contain spaces or a minus. A term such as "- #13" excludes dimension 13 from the sum. If rows are
-// texts, words are their ids, and any other query is a search ([Index.Search]). For an unknown word the error is an
-// [*UnknownIDError].
+// texts, words are their ids, and any other query, or one in quotes, is a search ([Index.Search]). For an unknown word
+// the error is an [*UnknownIDError].
 func (x *Index) Parse(query string, labels Labels) (Query, error) {
 	query = strings.TrimSpace(query)
 	if query == "" {
@@ -107,8 +108,10 @@ func (x *Index) Parse(query string, labels Labels) (Query, error) {
 	sum := slices.ContainsFunc(tokens, isOperator)
 	text, quoted := trimQuotes(query)
 	switch {
-	case x.Codes.Texts != nil && !(sum && x.allKnown(tokens)):
-		return x.parseSearch(text)
+	case x.Codes.Texts != nil && (quoted || !sum || !x.allKnown(tokens)):
+		q, err := x.parseSearch(text)
+		q.Quoted = quoted
+		return q, err
 	case quoted:
 		return x.parseText(strings.Fields(text))
 	case sum:

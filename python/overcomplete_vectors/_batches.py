@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ._model import Model, option
+from ._model import Model, option, workers
 from ._program import failure, program
 
 
@@ -47,7 +47,7 @@ class BatchEncoder:
         self.keep = [keep] if isinstance(keep, str) else list(keep)
         if {"indices", "values"} & set(self.keep):
             raise ValueError("keep: indices and values are reserved for the codes")
-        self.options = (*option("--nonzeros", nonzeros), "--workers", n_jobs, "--device", "cpu")
+        self.options = (*option("--nonzeros", nonzeros), *workers(n_jobs), "--device", "cpu")
 
     def __call__(self, batch: Any) -> Any:
         """Returns the codes of a batch, which is an Arrow table or record batch.

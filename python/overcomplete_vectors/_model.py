@@ -122,11 +122,11 @@ class Model:
     def set_stop_words(self, words: Sequence[str]) -> None:
         """Stores stop words in the model, which labels of texts leave out. They replace earlier ones; [] removes them.
 
-        Raises ValueError if the rows are words.
+        A string is one word. Raises ValueError if the rows are words.
         """
         with tempfile.TemporaryDirectory(prefix="overcomplete-") as folder:
             path = Path(folder) / "stop_words.txt"
-            path.write_text("".join(word + "\n" for word in words), "utf-8")
+            path.write_text("".join(word + "\n" for word in ([words] if isinstance(words, str) else words)), "utf-8")
             run("labels", self._unchanged_path, "--stop-words", path)
 
     @property
@@ -196,10 +196,12 @@ class Model:
     def search(self, query: str, n: int = 10) -> Any:
         """Returns a table of the n texts that match the words of a query best (BM25). Texts with all words come first.
 
-        Raises ValueError if no text contains one of the words.
+        Raises ValueError if no text contains one of the words, or if the rows are words.
         """
-        found = json.loads(run("nearest", self._unchanged_path, "-n", n, "--json", "--", query))
-        return self._rows_table(np.array([self.row(text["word"]) for text in found.get("texts") or found["terms"]]))
+        if self._texts is None:
+            raise ValueError(f"{self.path}: the rows are words, not texts to search: see nearest")
+        found = json.loads(run("nearest", self._unchanged_path, *option("-n", n), "--json", "--", f'"{query}"'))
+        return self._rows_table(np.array([self.row(text["word"]) for text in found["texts"]]))
 
     def _steer(self, more: Mapping[int, float], less: Mapping[int, float]) -> np.ndarray:
         """Returns for each row the sum of weight times value over the steered dimensions, with its code scaled to norm 1."""
@@ -268,18 +270,21 @@ class Model:
             with open(path, encoding="utf-8", newline="\n") as lines:
                 yield from map(json.loads, lines)
 
-    def topics(self, number: int | None = None, column: str | None = None, by: str | None = None, within: int | None = None) -> Any:
+    def topics(
+        self, number: int | None = None, column: str | None = None, by: str | None = None, within: int | None = None, encoded: str | os.PathLike[str] | None = None
+    ) -> Any:
         """Returns a table of the broad topics of the texts, the largest first: id, label, share and count of rows, examples.
 
         number is the number of broad topics; the default was chosen by the training. within is the id of a topic, whose
         subtopics the table lists instead. Subtopics have subtopics, too. If column names a column of the texts, the
         table also has a column "values": the shares of the column's most frequent values in the topic. If the values are
         dates, such as 2024-03-05, it holds the shares of all periods in order of time. by is the length of a period: "day",
-        "week", "month", "quarter", "year", "decade" or "century". The default depends on the span of the dates. Raises
-        ValueError if the model has no topics, or if by is given and a value is no date. Raises KeyError if there is no topic
-        within.
+        "week", "month", "quarter", "year", "decade" or "century". The default depends on the span of the dates. encoded is as
+        in rows: the table then has the topics of its texts, with the labels of this model. Raises ValueError if the model has
+        no topics, if by is given and a value is no date, or if encoded has another dictionary. Raises KeyError if there is no
+        topic within.
         """
-        tree = self._topics(number, *option("--column", column), *option("--by", by))
+        tree = self._topics(number, encoded, *option("--column", column), *option("--by", by))
         topics = tree["topics"] + tree["subtopics"]
         if within is not None and within not in (topic["id"] for topic in topics):
             raise KeyError(within)
@@ -290,13 +295,14 @@ class Model:
             columns["values"] = [{value["value"]: value["share"] for value in topic.get("values", [])} for topic in topics]
         return _table(columns)
 
-    def row_topics(self, number: int | None = None) -> list[int | None]:
-        """Returns the id of each row's broad topic, as in topics, or None for a row without a topic."""
-        rows: list[int | None] = self._topics(number)["rows"]
+    def row_topics(self, number: int | None = None, encoded: str | os.PathLike[str] | None = None) -> list[int | None]:
+        """Returns the id of each row's broad topic, or None for a row without a topic. The arguments are as in topics."""
+        rows: list[int | None] = self._topics(number, encoded)["rows"]
         return rows
 
-    def _topics(self, number: int | None, *options: Any) -> Any:
-        return json.loads(run("topics", self._unchanged_path, *option("--topics", number), *options, "--json"))
+    def _topics(self, number: int | None, encoded: str | os.PathLike[str] | None, *options: Any) -> Any:
+        source = [self._unchanged_path] if encoded is None else [encoded, "--vocabulary", self._unchanged_path]
+        return json.loads(run("topics", *source, *option("--topics", number), *options, "--json"))
 
     def _rows_table(self, rows: np.ndarray, **numbers: np.ndarray) -> Any:
         columns: dict[str, Sequence[Any]] = {"row": rows.tolist(), "word" if self._texts is None else "id": [self.words[i] for i in rows]}
@@ -352,8 +358,11 @@ def encode(model: Path, x: Any, nonzeros: int | None, n_jobs: int | None, device
     with tempfile.TemporaryDirectory(prefix="overcomplete-") as name:
         folder = Path(name)
         save(folder / "X.npy", x)
-        options = [*option("--nonzeros", nonzeros), *workers(n_jobs), "--device", device, "--rows", "texts", *([] if verbose else ["--quiet"])]
-        run("encode", model, "X.npy", "-o", "codes", *options, verbose=verbose, cwd=folder)
+        options = [*option("--nonzeros", nonzeros), *workers(n_jobs), "--device", str(device), "--rows", "texts", *([] if verbose else ["--quiet"])]
+        try:
+            run("encode", model, "X.npy", "-o", "codes", *options, verbose=verbose, cwd=folder)
+        except ValueError as error:  # without the advice to drop rows
+            raise ValueError(str(error).removesuffix("; --skip-bad drops such rows")) from None
         return sp.csr_array(sp.load_npz(folder / "codes" / "codes.npz"))
 
 
@@ -374,12 +383,14 @@ def _steering(more: Mapping[int, float], less: Mapping[int, float], k: int) -> d
 
 def option(flag: str, value: Any) -> list[Any]:
     """Returns a flag with its value, or no arguments if the value is None."""
-    return [] if value is None else [flag, value]
+    return [] if value is None else [flag, str(value)]
 
 
 def workers(n_jobs: int | None) -> list[Any]:
-    """Returns the flag for n_jobs processors. None and −1 mean all."""
-    return option("--workers", None if n_jobs == -1 else n_jobs)
+    """Returns the flag for n_jobs processors. None and −1 mean all, −2 all except one, and so on."""
+    if n_jobs is not None and n_jobs < 0:
+        n_jobs = None if n_jobs == -1 else max((os.cpu_count() or 1) + 1 + n_jobs, 1)
+    return option("--workers", n_jobs)
 
 
 def _table(columns: dict[str, Any]) -> Any:

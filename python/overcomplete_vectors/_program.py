@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.metadata
+import numbers
 import os
 import shutil
 import subprocess
@@ -86,8 +87,13 @@ def run(*args: Any, verbose: bool = False, cwd: Path | None = None) -> str:
     warnings become Python warnings. With verbose, its progress is shown on standard error. An interrupt ends the program,
     which then leaves no partial output. Paths are relative to cwd.
 
-    Raises ValueError for invalid arguments or files, and RuntimeError for other errors, with the program's message.
+    Raises ValueError for invalid arguments or files, and RuntimeError for other errors, with the program's message. Raises
+    TypeError for arguments of other types.
     """
+    for i, arg in enumerate(args):
+        if not is_table(arg) and not isinstance(arg, (str, os.PathLike, numbers.Real)):
+            accepted = "a string, a path, a number or a table (a data frame of pandas or Polars, an Arrow table, a Dataset of Hugging Face)"
+            raise TypeError(f"argument {i + 1} has type {type(arg).__name__}, want {accepted}")
     if any(map(is_table, args)):
         with tempfile.TemporaryDirectory(prefix="overcomplete-") as folder:
             files = [write_table(arg, Path(folder) / str(i)) if is_table(arg) else arg for i, arg in enumerate(args)]
@@ -117,7 +123,7 @@ def run(*args: Any, verbose: bool = False, cwd: Path | None = None) -> str:
 
 def is_table(arg: Any) -> bool:
     """Reports whether an argument is a table of pandas, Hugging Face, Polars or Arrow."""
-    return hasattr(arg, "to_parquet") or hasattr(arg, "write_parquet") or hasattr(arg, "column_names")
+    return hasattr(arg, "to_parquet") or hasattr(arg, "write_parquet") or isinstance(arg, getattr(sys.modules.get("pyarrow"), "Table", ()))
 
 
 def write_table(table: Any, folder: Path) -> Path:

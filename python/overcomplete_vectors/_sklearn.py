@@ -40,7 +40,7 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         Seed, or a generator that draws it. None means 1. The training rows are the same for any seed, and so is the row
         from which an atom is initialised and towards which it is regularised. Most dimensions therefore don't depend on it.
     n_jobs : int, optional
-        Number of processors. The default and −1 mean all. Results don't depend on it.
+        Number of processors. The default and −1 mean all, −2 all except one. Results don't depend on it.
     device : str
         "cpu", "cuda" (an NVIDIA GPU), or "auto" (a GPU if available, otherwise the CPU).
     verbose : bool
@@ -109,13 +109,13 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             if texts is not None:
                 if len(texts) != len(X):
                     raise ValueError(f"texts: want one for each row of X (got {len(texts)} for {len(X)} rows)")
-                lines = [" ".join(text.split() if isinstance(text, str) else []) + "\n" for text in texts]
-                (folder / "texts.txt").write_text("".join(lines), "utf-8", newline="\n")
+                lines = (json.dumps({"text": text if isinstance(text, str) else ""}) + "\n" for text in np.asarray(texts, object))
+                (folder / "texts.jsonl").write_text("".join(lines), "utf-8", newline="\n")
             options = [
-                *option("--words", None if texts is None else "texts.txt"),
+                *option("--words", None if texts is None else "texts.jsonl"),
                 *option("-k", self.n_components), *option("--sparsity", self.sparsity), *option("--nonzeros", self.nonzeros),
                 *option("--epochs", self.epochs), *workers(self.n_jobs), *option("--seed", seed),
-                "--method", self.method, "--rows", "texts", "--topics", 0, "--device", self.device, "--progress" if self.verbose else "--quiet",
+                "--method", str(self.method), "--rows", "texts", "--topics", 0, "--device", str(self.device), "--progress" if self.verbose else "--quiet",
             ]  # fmt: skip
             run("train", "X.npy", "-o", "model", *options, verbose=self.verbose, cwd=folder)
             info = json.loads((folder / "model/model.json").read_text("utf-8"))
@@ -158,6 +158,7 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Returns the names of the K dimensions: distinct labels or, without texts, names such as sparseembedding7."""
+        check_is_fitted(self)
         # The name of a column of lists isn't the name of a feature.
         names = super().get_feature_names_out(None if self._of_column else input_features)
         return np.asarray([label or name for label, name in zip(self._labels, names)], dtype=object)

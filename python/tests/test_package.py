@@ -29,9 +29,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy.sparse as sp
 from nbclient import NotebookClient
-from overcomplete_vectors import BatchEncoder, Model, SparseEmbedding, _batches, _program, run
+from overcomplete_vectors import BatchEncoder, Model, SparseEmbedding, _batches, _model, _program, run
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -132,6 +133,10 @@ class TestRun(Folder):
         self.assertEqual((m.codes != want).nnz, 0)
         with self.assertRaisesRegex(ValueError, "frame.parquet"):
             run("train", frame.drop(columns="embedding"), "-o", self.folder / "none")
+        splits = type("DatasetDict", (dict,), {"column_names": {}})()  # of Hugging Face
+        for no_table in (x, x.tolist(), frame["embedding"], pl.LazyFrame(frame), pa.RecordBatch.from_pandas(frame), {"text": ["a"]}, splits, None, b"a.txt"):
+            with self.assertRaisesRegex(TypeError, f"^argument 2 has type {type(no_table).__name__}, want a string, a path, a number or a table \\("):
+                run("train", no_table, "-o", self.folder / "none")
 
     def test_much_output(self):
         with self.fake("head -c 3000000 /dev/zero | tr '\\0' x; head -c 3000000 /dev/zero | tr '\\0' '\\n' >&2"):
@@ -298,6 +303,19 @@ class TestModel(Folder):
         found = m.search(query, 500)
         self.assertEqual(list(found.columns), ["row", "id", "text"])
         self.assertEqual(sorted(found["text"]), sorted(t for t in self.texts if query in t.split()))
+        np.save(self.folder / "x.npy", self.x[:9])
+        (self.folder / "texts.txt").write_text("one 3\ntwo three\none two\nt0\n3 - 4\n" + "else\n" * 4)
+        run("train", self.folder / "x.npy", "--words", self.folder / "texts.txt", "--rows", "texts", "-o", self.folder / "model", "-k", 5, "--topics", 0)
+        m = Model.load(self.folder / "model")
+        # Texts with all words come first. A number is neither a dimension nor an id, and a minus subtracts nothing.
+        for query, want in {"one two": [2, 0, 1], "3": [0, 4], "two - three": [1, 2], '"two': [1, 2], "«two»": [1, 2], "4": [4], "#4": [4]}.items():
+            self.assertEqual(m.search(query)["row"].tolist(), want, query)
+            self.assertEqual(m.search(query, 1)["row"].tolist(), want[:1], query)
+        self.assertEqual(m.row("8"), 8)
+        with self.assertRaisesRegex(ValueError, '^no text has a word of "8"$'):
+            m.search("8")
+        with self.assertRaisesRegex(ValueError, "words: the rows are words, not texts"):
+            Model.load(self.models / "words").search("mutex")
         with mock.patch.dict(sys.modules, pandas=None):
             table = m.top(3, 2)
         self.assertEqual((type(table), list(table)), (dict, ["row", "id", "value", "text"]))
@@ -311,6 +329,8 @@ class TestModel(Folder):
         words = [label for label in m.labels if not label.endswith("…")]  # the others quote a text
         self.assertFalse(any("kind" in label and "…" not in label for label in words), words)  # … ends the beginning of a text
         self.assertTrue(words)
+        m.set_stop_words("kind")
+        self.assertEqual((m.path / "stop_words.txt").read_text(), "kind\n")
         m.set_stop_words([])
         self.assertEqual(m.labels, before)
         with self.assertRaisesRegex(ValueError, "rows of .*words are words"):
@@ -349,6 +369,11 @@ class TestModel(Folder):
             self.assertAlmostEqual(topic.values[best], kinds.count(best) / len(kinds))
         with self.assertRaisesRegex(ValueError, "has no topics"):
             Model.load(self.models / "words").topics()
+        new = self.folder / "new"
+        run("encode", m.path, self.models / "x.parquet", "-o", new, "--max-rows", 100)
+        table = m.topics(encoded=new)
+        self.assertEqual(dict(zip(table["id"], table["label"])).items() - dict(zip(m.topics()["id"], m.topics()["label"])).items(), set())
+        self.assertEqual((table["count"].sum(), m.row_topics(encoded=new)), (98, rows[:100]))  # two texts are empty
 
     def test_topics_over_time(self):
         """The periods are the same as in pandas."""
@@ -425,7 +450,7 @@ class TestModel(Folder):
             (ValueError, "no text", lambda: m.search("-qwertz")),
             (ValueError, "", lambda: m.search(" ")),
             (ValueError, "^X.npy: .*11", lambda: m.encode(self.x[:, 1:])),
-            (ValueError, "^X.npy: row 1: value 4 is not a finite number .got NaN", lambda: m.encode(np.where(np.arange(12) == 3, np.nan, self.x[:3]))),
+            (ValueError, r"^X.npy: row 1: value 4 is not a finite number \(got NaN\)$", lambda: m.encode(np.where(np.arange(12) == 3, np.nan, self.x[:3]))),
             (ValueError, "nonzeros", lambda: m.encode(self.x, nonzeros=0)),
         ]:  # fmt: skip
             with self.assertRaisesRegex(error, why):
@@ -504,7 +529,12 @@ class TestSparseEmbedding(Folder):
         again = pickle.loads(pickle.dumps(e))
         self.assertEqual((again.transform(x[:9]) != a[:9]).nnz, 0)
         self.assertLess(SparseEmbedding(24, method="A", nonzeros=3).fit_transform(x).min(), 0)
-        self.assertEqual((SparseEmbedding(24, nonzeros=3, n_jobs=-1).fit_transform(x) != a).nnz, 0)
+        for n_jobs in (-1, -2, -1000):
+            self.assertEqual((SparseEmbedding(24, nonzeros=3, n_jobs=n_jobs).fit_transform(x) != a).nnz, 0)
+        with mock.patch("os.cpu_count", return_value=8):
+            self.assertEqual([_model.workers(n) for n in (None, -1, -2, -8, -9, 3)], [[], [], *(["--workers", n] for n in "7113")])
+        with self.assertRaises(NotFittedError):
+            SparseEmbedding().get_feature_names_out()
 
     def test_frames(self):
         x, _ = planted()
@@ -572,6 +602,14 @@ class TestSparseEmbedding(Folder):
         self.assertTrue(any("kind" in name for name in names), names)
         e = clone(pipeline[0]).fit(x, texts=texts, stop_words=["Kinda", "text"])
         self.assertFalse(any("text" in name or "kinda" in name for name in e.get_feature_names_out()))
+        e = clone(e).fit(x, texts=texts, stop_words="text")
+        self.assertFalse(any("text" in name for name in e.get_feature_names_out()))
+        for odd in ("Content, price and quality were good.", "text,id", "{}", '{"text": "a"}', "PAR1", "\ufeff", "\ud800\0", "a\n" * 1_000_000):
+            e = clone(e).fit(x, texts=[odd, *texts[1:]])
+            self.assertEqual(e.get_feature_names_out().tolist(), names, odd[:20])  # one text in 400 labels no dimension
+        for column in (np.array(texts), pd.Series(texts, dtype="string"), pl.Series(texts), pa.chunked_array([texts])):
+            self.assertEqual(clone(e).fit(x, texts=column).get_feature_names_out().tolist(), names, type(column))
+        self.assertIn("said", str(clone(e).fit(x, texts=['{"text": "said"}'] * 400).get_feature_names_out()))
         e = pipeline[0]
         e._labels = ["", "money", "bank", *"abcde"]
         self.assertEqual(e.get_feature_names_out().tolist(), ["sparseembedding0", "money", "bank", *"abcde"])
@@ -651,7 +689,7 @@ class TestSparseEmbedding(Folder):
     def test_bad_parameters(self):
         x, _ = planted()
         for why, e in [("method", SparseEmbedding(method="C")), ("sparsity", SparseEmbedding(sparsity=2)), ("^-k is -1", SparseEmbedding(-1)),
-                       ("device", SparseEmbedding(device="abacus")), ("nonzeros", SparseEmbedding(24, nonzeros=3, sparsity=0.9))]:  # fmt: skip
+                       ("device", SparseEmbedding(device="abacus")), ("nonzeros", SparseEmbedding(24, nonzeros=3, sparsity=0.9)), (r"^-k is .\[3\]", SparseEmbedding([3])), ("method is .None", SparseEmbedding(method=None))]:  # fmt: skip
             with self.assertRaisesRegex(ValueError, why):
                 e.fit(x)
 
