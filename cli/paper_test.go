@@ -52,13 +52,9 @@ func TestPaperReportResumes(t *testing.T) {
 	t.Parallel()
 	dir := paperDir(t)
 	const line = "paper report x.txt --data data --lambda 0.1,1 --factor 2 --length 1,2,3 -o "
-	code, _, stderr := clitest.Output(t, interruptedAt(dir.Command(strings.Fields(line+"parts")...), 3, "model "))
-	if code != exitInterrupted || !strings.HasSuffix(stderr, "overcomplete: interrupted; the same command continues with the models in parts\n") {
-		t.Fatalf("exit code %d\n%s", code, stderr)
-	}
-	if stdout, _ := dir.MustRun(t, line+"parts"); stdout != "parts/report.md\n" {
-		t.Errorf("prints %q", stdout)
-	}
+	_, stderr := interruptAt(t, dir, line+"parts", 3, "model ")
+	checkParts(t, line, stderr, "\novercomplete: interrupted; the same command continues with the models in parts\n")
+	checkOutput(t, dir, line+"parts", "parts/report.md\n")
 	dir.MustRun(t, line+"whole")
 	whole, parts := clitest.Dir(dir.Path("whole")).Tree(t), clitest.Dir(dir.Path("parts")).Tree(t)
 	for _, tree := range []clitest.Tree{whole, parts} {

@@ -285,21 +285,16 @@ func TestTrainWordsFails(t *testing.T) {
 	for _, line := range []string{line, "train bad.txt --train-rows all -k 20 --sparsity 0.8 -o "} {
 		os.RemoveAll(dir.Path("model"))
 		encoding := func(flags string) (stderr string) {
-			code, _, stderr := clitest.Output(t, interruptedAt(dir.Command(strings.Fields(line+"model"+flags)...), 1, "encoding on the CPU"))
-			if code != exitInterrupted {
-				t.Errorf("%s: exit code %d", line, code)
-			}
+			t.Helper()
+			_, stderr = interruptAt(t, dir, line+"model"+flags, 1, "encoding on the CPU")
 			return stderr
 		}
-		if stderr := encoding(""); !strings.HasSuffix(stderr, "interrupted; "+kept) {
-			t.Error(stderr)
-		}
+		checkParts(t, line, encoding(""), "interrupted; "+kept)
 		dir.MustRun(t, line+"model --force")
 		before := dir.Tree(t)
 		for _, seed := range []uint64{1, 2} { // the second dictionary replaces the first one
-			if stderr := encoding(fmt.Sprint(" --force --seed ", seed)); !strings.HasSuffix(stderr, "interrupted; model is unchanged, model.dictionary has the dictionary; encode makes the codes\n") {
-				t.Error(stderr)
-			}
+			stderr := encoding(fmt.Sprint(" --force --seed ", seed))
+			checkParts(t, line, stderr, "interrupted; model is unchanged, model.dictionary has the dictionary; encode makes the codes\n")
 			if m := dir.Model(t, "model.dictionary"); m.Info.Training.Recipe.Base().Seed != seed {
 				t.Errorf("kept %+v", m.Info.Training)
 			}
@@ -308,12 +303,8 @@ func TestTrainWordsFails(t *testing.T) {
 		dir.Unchanged(t, before)
 
 		// The dictionary replaces a checkpoint of fewer epochs.
-		if code, stderr := interruptedRun(t, dir, line+"model --force --epochs 3 --checkpoint 1h", 1); code != exitInterrupted {
-			t.Errorf("exit code %d, %s", code, stderr)
-		}
-		if stderr := encoding(" --epochs 3 --resume"); !strings.HasSuffix(stderr, "interrupted; "+kept) {
-			t.Error(stderr)
-		}
+		interruptAfter(t, dir, line+"model --force --epochs 3 --checkpoint 1h", 1)
+		checkParts(t, line, encoding(" --epochs 3 --resume"), "interrupted; "+kept)
 		if m := dir.Model(t, "model"); len(m.Info.Training.Epochs) != 3 {
 			t.Errorf("kept %+v", m.Info.Training)
 		}
