@@ -146,7 +146,8 @@ func TestTopBySort(t *testing.T) {
 	testonly.Must(t, readable().Save(dir.Path("smaller"), false))
 	c.Scores[1].Dimension = 3
 	testonly.Must(t, c.Save(t.Context(), dir.Path("smaller/intrusion.json")))
-	checkRefusals(t, dir, "top smaller --sort intrusion", map[string]string{"": "smaller/intrusion.json: … no word intrusion accuracy of 3 dimensions"})
+	const damaged = "smaller/intrusion.json: … no word intrusion accuracy of 3 dimensions"
+	checkRefusals(t, dir, "", map[string]string{"top smaller --sort intrusion": damaged, "explore smaller --port 0": damaged})
 }
 
 // Words are printed so that they can be told apart, and never as commands to the terminal.

@@ -33,8 +33,8 @@ func TestTrain(t *testing.T) {
 		{"--loss huber --huber-delta 0.4 -k 30 --epochs 7 --lambda 0.1", 60, func(h *model.Paper) {
 			h.Loss, h.HuberDelta, h.Atoms, h.Epochs, h.Lambda = "huber", 0.4, 30, 7, 0.1
 		}},
-		{"--authors-order --epochs 3 --factor 3 --seed 9", 60, func(h *model.Paper) {
-			h.AuthorsOrder, h.DictionarySteps, h.Epochs, h.Atoms, h.Seed = true, 0, 3, 24, 9
+		{"--authors-order --epochs +3 --factor 011 --seed 010", 60, func(h *model.Paper) { // all numbers are decimal
+			h.AuthorsOrder, h.DictionarySteps, h.Epochs, h.Atoms, h.Seed = true, 0, 3, 88, 10
 		}},
 		{"--authors-stop --max-rows 40", 40, func(h *model.Paper) { h.AuthorsStop, h.Epochs = true, 50 }},
 		{"--authors-stop --method B --authors-order", 60, func(h *model.Paper) {
