@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -213,6 +215,22 @@ func TestCancelled(t *testing.T) {
 		}
 		dir.Unchanged(t, before)
 	}
+}
+
+// An interrupted command ends even if nobody reads its standard error.
+func TestInterruptedWithoutReaders(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	before := dir.Tree(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	stderr := writerFunc(func([]byte) (int, error) { // never returns
+		cancel()
+		select {}
+	})
+	if code := run(ctx, []string{"paper", "train", dir.Path("in.txt"), "-o", dir.Path("model"), "--epochs", "100000"}, io.Discard, stderr); code != exitInterrupted {
+		t.Errorf("exit code %d, want %d", code, exitInterrupted)
+	}
+	dir.Unchanged(t, before)
 }
 
 func TestHelp(t *testing.T) {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"math"
 	"os"
@@ -61,24 +60,13 @@ func TestEncode(t *testing.T) {
 		t.Run(c.args, func(t *testing.T) {
 			stdout, stderr := dir.MustRun(t, "encode "+c.args+" -o out --force --json")
 			checkEncoding(t, dir, "out", d, c.want)
-			var printed struct {
-				Model string
-				model.Info
-			}
-			testonly.Must(t, json.Unmarshal([]byte(stdout), &printed))
-			if m := dir.Model(t, "out"); printed.Model != "out" || !reflect.DeepEqual(printed.Info, m.Info) {
-				t.Errorf("printed %s, model.json has %+v", stdout, m.Info)
-			}
+			checkInfo(t, dir, "out", stdout)
 			if !regexp.MustCompile(`^encoding on the CPU\n200 rows in .+\n$`).MatchString(stderr) {
 				t.Errorf("on standard error %q", stderr)
 			}
-			trained := dir.Model(t, c.args[:1])
-			got := dir.Model(t, "out")
-			if !slices.Equal(got.Dictionary.Atoms, trained.Dictionary.Atoms) || !slices.Equal(got.Dictionary.Mean, trained.Dictionary.Mean) {
-				t.Error("the dictionary or the mean is not the model's")
-			}
-			if !reflect.DeepEqual(got.Info.Training, trained.Info.Training) {
-				t.Error("what model.json says of the training is not what the model's does")
+			got, trained := dir.Model(t, "out"), dir.Model(t, c.args[:1])
+			if !reflect.DeepEqual(got.Dictionary, trained.Dictionary) || !reflect.DeepEqual(got.Info.Training, trained.Info.Training) {
+				t.Errorf("dictionary and training %+v\ndiffer from the model's, %+v", got.Info.Training, trained.Info.Training)
 			}
 		})
 	}
@@ -129,12 +117,8 @@ func TestMerge(t *testing.T) {
 				dir.Model(t, shard) // a shard is a model, too
 			}
 			merged, _ := dir.MustRun(t, "merge "+strings.Join(shards, " ")+" -o all --force")
-			if got := clitest.Dir(dir.Path("all")).Tree(t); !reflect.DeepEqual(got, want) {
-				for name := range want {
-					if got[name] != want[name] {
-						t.Errorf("%d shards, %q: %s differs", of, flags, name)
-					}
-				}
+			if changed := want.Differences(clitest.Dir(dir.Path("all")).Tree(t)); changed != nil {
+				t.Errorf("%d shards, %q: these differ: %q", of, flags, changed)
 			}
 			if merged[strings.Index(merged, ":"):] != stdout[strings.Index(stdout, ":"):] {
 				t.Errorf("merge prints\n%s, encode\n%s", merged, stdout)

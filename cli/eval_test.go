@@ -72,10 +72,7 @@ func TestEval(t *testing.T) {
 	}
 
 	for flag, want := range map[string]string{"": "x.txt  ", "--markdown --json=false": "| x.txt |"} {
-		stdout, stderr := dir.MustRun(t, "eval x.txt --data data --tasks SimLex-999,NP --quiet "+flag)
-		if !strings.Contains(stdout, want) || !strings.Contains(stdout, "Average over SimLex-999, NP.") || stderr != "" {
-			t.Errorf("%s prints\n%s\nand on standard error\n%s", flag, stdout, stderr)
-		}
+		checkPrints(t, dir, "eval x.txt --data data --tasks SimLex-999,NP --quiet "+flag, want+" … Average over SimLex-999, NP.", "")
 	}
 }
 

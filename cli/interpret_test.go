@@ -39,6 +39,8 @@ func TestTopAndExplain(t *testing.T) {
         1  3.89e-01  −read, write  read write
                      close         close
 `)
+	dir.Write(t, "bad.txt", []byte("read 1 -1\nbad 1 x\nwrite 2 -.5\nclose -3 .5\n"))
+	checkPrints(t, dir, "top bad.txt 1 --skip-bad", "3.89e-01  −read, write  read write\n …   close         close\n", "warning: bad.txt: ")
 	dir.Write(t, "negative.txt", []byte("read 1 -1\nwrite 2 -.5\nclose 3 0\n"))
 	checkTable(t, dir, "top negative.txt 1", `dimension  variance  label         words
         1  1.67e-01  −read, write  read write
@@ -198,16 +200,6 @@ and 1 weaker ones
 	want := labelledWeight{"−read, write", 1, -1, []string{"read", "write"}}
 	if len(got) != 1 || len(got[0].Dimensions) != 2 || !reflect.DeepEqual(got[0].Dimensions[1], want) {
 		t.Errorf("%+v", got)
-	}
-}
-
-func TestSkipBad(t *testing.T) {
-	t.Parallel()
-	dir := clitest.New(t)
-	dir.Write(t, "bad.txt", []byte("read 1 -1\nbad 1 x\nwrite 2 -.5\nclose -3 .5\n"))
-	want := [][]string{{"dimension", "variance", "label", "words"}, {"1", "3.89e-01", "−read, write", "read write"}, {"close", "close"}}
-	if stdout, stderr := dir.MustRun(t, "top bad.txt 1 --skip-bad"); !reflect.DeepEqual(rows(stdout), want) || !strings.Contains(stderr, "warning: bad.txt: ") {
-		t.Errorf("%s%s", stdout, stderr)
 	}
 }
 

@@ -41,10 +41,7 @@ func TestPaperTune(t *testing.T) {
 	if dir.Learned(t, "m") != dir.Learned(t, "out/A-k120-lambda0.5") {
 		t.Error("paper train learns another model")
 	}
-	stdout, _ = dir.MustRun(t, "eval m --data data --tasks WS-353")
-	if want := got.Settings[1].Score.String(); !strings.Contains(stdout, want) {
-		t.Errorf("WS-353 is %s, and eval says\n%s", want, stdout)
-	}
+	checkPrints(t, dir, "eval m --data data --tasks WS-353 --quiet", got.Settings[1].Score.String(), "")
 }
 
 // A report that is interrupted and resumed has the same files as an uninterrupted one.

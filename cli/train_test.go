@@ -68,22 +68,18 @@ func TestTrain(t *testing.T) {
 			if !slices.Equal(m.Codes.IDs, d.IDs[:tt.words]) {
 				t.Errorf("words %q", m.Codes.IDs)
 			}
-			checkJSON(t, dir, stdout)
+			checkInfo(t, dir, "model", stdout)
 		})
 	}
 }
 
-// checkJSON compares printed JSON with the model's own metrics.
-func checkJSON(t *testing.T, dir clitest.Dir, stdout string) {
+// checkInfo checks that printed JSON has the name of a model and the content of its model.json.
+func checkInfo(t *testing.T, dir clitest.Dir, name, stdout string) {
 	t.Helper()
 	var got, want map[string]any
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
-		t.Fatalf("%v in\n%s", err, stdout)
-	}
-	testonly.Must(t, json.Unmarshal(dir.Read(t, "model/model.json"), &want))
-	if got["model"] != "model" {
-		t.Errorf("model is %v", got["model"])
-	}
+	testonly.Must(t, json.Unmarshal([]byte(stdout), &got))
+	testonly.Must(t, json.Unmarshal(dir.Read(t, name+"/model.json"), &want))
+	want["model"] = name
 	for key := range want {
 		if !reflect.DeepEqual(got[key], want[key]) {
 			t.Errorf("%s is\n%v, in model.json\n%v", key, got[key], want[key])
@@ -108,17 +104,12 @@ func TestTrainWarns(t *testing.T) {
 	for _, tt := range []struct{ flags, want string }{
 		{"", ""},
 		{"-k 30 --sparsity 0.8", ""},
-		{"-k 30", "1 nonzeros per row describe a word poorly; --nonzeros 5 keeps more"},
-		{"-k 30 --sparsity 0.5 --lambda 0.005", "15 nonzeros per row are more than the 8 dense dimensions; --nonzeros 8 keeps as many"},
-		{"--factor 5 --sparsity 0.85", "40 dimensions for 60 rows, which initialise them: most will describe a single row; -k 30 has two rows per dimension"},
+		{"-k 30", "warning: 1 nonzeros per row describe a word poorly; --nonzeros 5 keeps more\n"},
+		{"-k 30 --sparsity 0.5 --lambda 0.005", "warning: 15 nonzeros per row are more than the 8 dense dimensions; --nonzeros 8 keeps as many\n"},
+		{"--factor 5 --sparsity 0.85", "warning: 40 dimensions for 60 rows, which initialise them: most will describe a single row; -k 30 has two rows per dimension\n"},
 	} {
-		_, stderr := dir.MustRun(t, "train in.txt -o model --force --quiet "+tt.flags)
-		want := tt.want
-		if want != "" {
-			want = "warning: " + want + "\n"
-		}
-		if stderr != want {
-			t.Errorf("%s: standard error is\n%s, want\n%s", tt.flags, stderr, want)
+		if _, stderr := dir.MustRun(t, "train in.txt -o model --force --quiet "+tt.flags); stderr != tt.want {
+			t.Errorf("%s: standard error is\n%s, want\n%s", tt.flags, stderr, tt.want)
 		}
 	}
 }
@@ -165,61 +156,40 @@ func TestManyWorkers(t *testing.T) {
 	}
 }
 
-// Flags set hyperparameters, and a pipe gives the same model as a file.
+// Flags set hyperparameters, and a pipe gives the same model as a file. --train-rows selects the first rows, or a sample.
 func TestTrainBest(t *testing.T) {
 	t.Parallel()
 	dir, d := clitest.Sample(t)
-	for flags, change := range map[string]func(h *model.Best){
-		"": func(*model.Best) {},
-		"--method B --sparsity 0.8 --lambda 0.1 -k 20 --epochs 4 --dictionary-steps 3 --seed 5": func(h *model.Best) {
+	const first = "training rows         the first 40 words\n"
+	rows := func(n int, order model.Order) func(h *model.Best) {
+		return func(h *model.Best) { h.TrainRows, h.Order, h.Nonzeros = n, order, 3 }
+	}
+	for _, tt := range []struct {
+		flags, printed string
+		change         func(h *model.Best)
+	}{
+		{"", "", func(*model.Best) {}},
+		{"--method B --sparsity 0.8 --lambda 0.1 -k 20 --epochs 4 --dictionary-steps 3 --seed 5", "", func(h *model.Best) {
 			h.Method, h.Nonzeros, h.Lambda, h.Atoms, h.Epochs, h.DictionarySteps, h.Seed = "B", 4, 0.1, 20, 4, 3, 5
-		},
-		"--factor 3 --anchor 0":        func(h *model.Best) { h.Atoms, h.Anchor = 24, 0 },
-		"--train-rows 40 --nonzeros 3": func(h *model.Best) { h.TrainRows, h.Order, h.Nonzeros = 40, model.Frequency, 3 },
+		}},
+		{"--factor 3 --anchor 0", "", func(h *model.Best) { h.Atoms, h.Anchor = 24, 0 }},
+		{"--train-rows 40 --nonzeros 3", first, rows(40, model.Frequency)},
+		{"--train-rows first:40 --nonzeros 3", first, rows(40, model.Frequency)},
+		{"--train-rows random:40 --nonzeros 3", "training rows         a random 40 words\n", rows(40, model.None)},
+		{"--train-rows all --nonzeros 3", "", rows(60, model.None)}, // as names with digits have none
+		{"--train-rows 1000 --nonzeros 3", "", rows(60, model.Frequency)},
 	} {
-		dir.MustRun(t, "train in.txt -o file --force "+flags)
+		stdout, _ := dir.MustRun(t, "train in.txt -o file --force "+tt.flags)
 		h := train.Best()
-		change(&h)
-		if got, want := dir.Model(t, "file").Info.Training.Recipe, train.WithDefaults(h, d); got != want {
-			t.Errorf("%q: %+v, want %+v", flags, got, want)
+		tt.change(&h)
+		m := dir.Model(t, "file")
+		if want := train.WithDefaults(h, d); m.Info.Training.Recipe != want || !slices.Equal(m.Codes.IDs, d.IDs) || !strings.Contains(stdout, tt.printed) {
+			t.Errorf("%q: %+v, want %+v; %d words\n%s", tt.flags, m.Info.Training.Recipe, want, len(m.Codes.IDs), stdout)
 		}
-		cmd := dir.Command(strings.Fields("train - -o pipe --force " + flags)...)
+		cmd := dir.Command(strings.Fields("train - -o pipe --force " + tt.flags)...)
 		cmd.Stdin = bytes.NewReader(clitest.Text(d))
 		if code, _, stderr := clitest.Output(t, cmd); code != 0 || dir.Learned(t, "pipe") != dir.Learned(t, "file") {
-			t.Errorf("%q: exit code %d, or another model from a pipe: %s", flags, code, stderr)
-		}
-	}
-	for _, rows := range []string{"40", "all"} { // read twice, then once
-		code, _, stderr := dir.Run(t, "train in.txt -o zeros --lambda 50 --train-rows "+rows)
-		if code != exitFailed || !strings.Contains(stderr, "all codes are zero") || slices.Contains(dir.Names(t), "zeros") {
-			t.Errorf("%s: exit code %d, %s", rows, code, stderr)
-		}
-		if _, stderr := dir.MustRun(t, "train in.txt -o sparse --force --lambda 1 -k 20 --sparsity 0.8 --train-rows "+rows); !strings.Contains(stderr, "a smaller λ") {
-			t.Errorf("%s: %s", rows, stderr)
-		}
-	}
-}
-
-// --train-rows selects the first rows, or a sample.
-func TestTrainWords(t *testing.T) {
-	t.Parallel()
-	dir, d := clitest.Sample(t)
-	for _, tt := range []struct {
-		which, printed string
-		words          int
-		order          model.Order
-	}{
-		{"40", "training rows         the first 40 words\n", 40, model.Frequency},
-		{"first:40", "training rows         the first 40 words\n", 40, model.Frequency},
-		{"random:40", "training rows         a random 40 words\n", 40, model.None},
-		{"all", "", 60, model.None}, // as names with digits have none
-		{"1000", "", 60, model.Frequency},
-	} {
-		stdout, _ := dir.MustRun(t, "train in.txt -o model --force -k 20 --sparsity 0.8 --train-rows "+tt.which)
-		m := dir.Model(t, "model")
-		h := m.Info.Training.Recipe.(model.Best)
-		if !strings.Contains(stdout, tt.printed) || h.TrainRows != tt.words || h.Order != tt.order || !slices.Equal(m.Codes.IDs, d.IDs) {
-			t.Errorf("%s: %+v\n%s", tt.which, h, stdout)
+			t.Errorf("%q: exit code %d, or another model from a pipe: %s", tt.flags, code, stderr)
 		}
 	}
 }
@@ -311,19 +281,24 @@ func TestTrainWordsFails(t *testing.T) {
 	}
 }
 
-// A training whose codes are all zero fails, and writes nothing.
+// A training whose codes are all zero fails, and writes nothing. Codes with fewer nonzeros than wanted give a warning.
 func TestTrainNothingActive(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
-	code, stdout, stderr := dir.Run(t, "paper train in.txt -o model --lambda 1000")
-	if code != exitFailed || stdout != "" || !strings.Contains(stderr, "overcomplete: all codes are zero; lower --lambda") {
-		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
+	for _, line := range []string{"paper train in.txt", "train in.txt --train-rows 40", "train in.txt --train-rows all"} { // the second reads twice
+		code, stdout, stderr := dir.Run(t, line+" -o model --lambda 1000")
+		if code != exitFailed || stdout != "" || !strings.Contains(stderr, "overcomplete: all codes are zero; lower --lambda") {
+			t.Errorf("%s: exit code %d, %q, %q", line, code, stdout, stderr)
+		}
+		if got := dir.Names(t); !slices.Equal(got, []string{"in.txt"}) {
+			t.Errorf("%s: left %q", line, got)
+		}
 	}
-	if got := dir.Names(t); !slices.Equal(got, []string{"in.txt"}) {
-		t.Errorf("left %q", got)
+	for _, rows := range []string{"40", "all"} {
+		checkPrints(t, dir, "train in.txt -o sparse --force --lambda 1 -k 20 --sparsity 0.8 --train-rows "+rows, "sparse: ", "a smaller λ")
 	}
 	// Checkpoints remain, and the error names them.
-	code, _, stderr = dir.Run(t, "paper train in.txt -o model --lambda 1000 --epochs 4 --checkpoint 1ns --quiet")
+	code, _, stderr := dir.Run(t, "paper train in.txt -o model --lambda 1000 --epochs 4 --checkpoint 1ns --quiet")
 	if code != exitFailed || !strings.HasSuffix(stderr, "overcomplete: all codes are zero; model is a checkpoint after epoch 3; lower --lambda\n") {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
