@@ -242,10 +242,7 @@ func TestHelp(t *testing.T) {
 	}
 	dir := clitest.New(t)
 	for _, args := range []string{"", "--help", "paper train --help", "help export"} {
-		stdout, stderr := dir.MustRun(t, args)
-		if !strings.Contains(stdout, "Examples:\n  overcomplete ") || stderr != "" {
-			t.Errorf("%q prints\n%s\nand on standard error\n%s", args, stdout, stderr)
-		}
+		checkPrints(t, dir, args, "Examples:\n  overcomplete ", "")
 	}
 }
 
