@@ -6,48 +6,32 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/spf13/pflag"
 
-	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
-// badInputs adds files that training refuses.
-func badInputs(t *testing.T, dir clitest.Dir) {
-	t.Helper()
-	d := clitest.Vectors(60, 8)
-	lines := strings.SplitAfter(string(clitest.Text(d)), "\n")
-	replaced := func(i int, line string) []byte {
-		return []byte(strings.Join(slices.Concat(lines[:i], []string{line}, lines[i+1:]), ""))
-	}
-	last := strings.LastIndex(lines[6], " ")
-	dir.Write(t, "short.txt", replaced(6, lines[6][:last]+"\n"))
-	dir.Write(t, "nan.txt", replaced(6, lines[6][:last]+" NaN\n"))
-	dir.Write(t, "same.txt", []byte("one 1 2 3\ntwo 1 2 3\nthree 1 2 3\n"))
-
-	testonly.Must(t, os.Mkdir(dir.Path("photos"), 0o777))
-	dir.Write(t, "photos/cat.jpg", []byte("a cat"))
-}
-
 // A bad command or input ends with a one-line error and exit code 2, and changes nothing.
 func TestRefuses(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
-	badInputs(t, dir)
+	dir.Write(t, "short.txt", []byte("first 1 2\nshort 3\nlast 4 5\n"))
+	dir.Write(t, "nan.txt", []byte("first 1 2\nnan 3 NaN\nlast 4 5\n"))
+	dir.Write(t, "same.txt", []byte("one 1 2 3\ntwo 1 2 3\nthree 1 2 3\n"))
+	dir.Write(t, "photos/cat.jpg", []byte("a cat"))
 	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
 	checkRefusals(t, dir, "", map[string]string{
 		"paper train nowhere.txt -o model":     "nowhere.txt: no such file",
 		"paper train photos -o model":          "photos/cat.jpg: unknown format of vectors",
-		"paper train short.txt -o model":       `short.txt:7: … "word6" … got 7, want 8 numbers … --skip-bad`,
+		"paper train short.txt -o model":       `short.txt:2: … "short" … got 1, want 2 numbers … --skip-bad`,
 		"paper train in.txt -o old":            "old: already exists … --force",
-		"paper train nan.txt -o old --force":   "nan.txt:7: ",
+		"paper train nan.txt -o old --force":   "nan.txt:2: ",
 		"paper train in.txt -o photos --force": "photos: … neither empty nor a model",
 		"paper train in.txt -o in.txt --force": "in.txt: not a directory",
 

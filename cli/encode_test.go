@@ -156,8 +156,8 @@ func TestEncodeSays(t *testing.T) {
 func TestEncodeRefuses(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
-	badInputs(t, dir)
 	dir.MustRun(t, "paper train in.txt -o a --epochs 1 -k 20")
+	dir.Write(t, "nan.txt", []byte("x 1 2 3 4 5 6 7 8\nnan 1 2 3 4 5 6 7 NaN\n"))
 	dir.Write(t, "short.vec", []byte("x 1 2 3\ny 1 2 4\n"))
 	dir.Write(t, "nil.txt", []byte("x 1 2 3 4 5 6 7 8\nnull 0 0 0 0 0 0 0 0\n"))
 	dir.Write(t, "huge.txt", []byte("x 1 2 3 4 5 6 7 8\nhuge 3e38 -3e38 3e38 1 1 1 1 1\n"))
@@ -175,7 +175,7 @@ func TestEncodeRefuses(t *testing.T) {
 		"encode a short.vec -o out --quiet":               "short.vec: vectors differ in length from the dictionary's atoms (got 3 numbers, want 8)",
 		"encode a nil.txt -o out --quiet":                 `nil.txt:2: word "null": all numbers are zero`,
 		"encode a huge.txt -o out --quiet":                `"huge": the vector is too large`,
-		"encode a nan.txt -o out --quiet":                 `nan.txt:7: … "word6" … NaN`,
+		"encode a nan.txt -o out --quiet":                 `nan.txt:2: … "nan" … NaN`,
 		"encode nowhere in.txt -o out":                    "nowhere: no such file or directory",
 		"encode future in.txt -o out":                     "future: model.json: format version is 9, want 2: train the model again with this version",
 		"encode zero in.txt -o out":                       "zero: nothing can be encoded: the dictionary is zero",

@@ -265,36 +265,29 @@ func TestSaveRefuses(t *testing.T) {
 
 // Known returns the number of training words if the codes are of all words of the same file.
 func TestKnown(t *testing.T) {
-	best := Best{Common: Common{Atoms: 3}, TrainRows: 40, Order: Frequency}
-	in := Input{SHA256: "x", Rows: 60}
 	for _, tt := range []struct {
 		name   string
-		change func(b *Best, e *Encoding)
+		change func(i *Info)
 		want   int
 	}{
-		{"all words of the file", func(*Best, *Encoding) {}, 40},
-		{"no order", func(b *Best, _ *Encoding) { b.Order = None }, 0},
-		{"another file", func(_ *Best, e *Encoding) { e.Input.SHA256 = "y" }, 0},
-		{"no file", func(_ *Best, e *Encoding) { e.Input.SHA256 = "" }, 0},
-		{"a shard", func(_ *Best, e *Encoding) { e.Shard = &Shard{Index: 1, Of: 2, Rows: 60} }, 0},
-		{"all taught", func(b *Best, _ *Encoding) { b.TrainRows = 60 }, 0},
-		{"fewer words than taught", func(b *Best, _ *Encoding) { b.TrainRows = 61 }, 0},
+		{"all words of the file", func(*Info) {}, 40},
+		{"no order", func(i *Info) { i.Training.Recipe = Best{TrainRows: 40, Order: None} }, 0},
+		{"another file", func(i *Info) { i.Encoding.Input.SHA256 = "y" }, 0},
+		{"no file", func(i *Info) { i.Training.Input.SHA256, i.Encoding.Input.SHA256 = "", "" }, 0},
+		{"a shard", func(i *Info) { i.Encoding.Shard = &Shard{Index: 1, Of: 2, Rows: 60} }, 0},
+		{"all taught", func(i *Info) { i.Encoding.Input.Rows = 40 }, 0},
+		{"fewer words than taught", func(i *Info) { i.Encoding.Input.Rows = 39 }, 0},
+		{"no codes", func(i *Info) { i.Encoding = nil }, 0},
+		{"the recipe paper", func(i *Info) { i.Training.Recipe = Paper{} }, 0},
 	} {
-		b, e := best, Encoding{Input: in}
-		tt.change(&b, &e)
-		i := Info{Training: Training{Input: Input{SHA256: "x", Rows: b.TrainRows}, Recipe: b}, Encoding: &e}
-		if e.Input.SHA256 == "" {
-			i.Training.Input.SHA256 = ""
+		i := Info{
+			Training: Training{Input: Input{SHA256: "x"}, Recipe: Best{TrainRows: 40, Order: Frequency}},
+			Encoding: &Encoding{Input: Input{SHA256: "x", Rows: 60}},
 		}
+		tt.change(&i)
 		if got := i.Known(); got != tt.want {
 			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
 		}
-	}
-	if got := (&Info{Training: Training{Recipe: best}}).Known(); got != 0 {
-		t.Errorf("without codes: %d", got)
-	}
-	if got := (&Info{Training: Training{Recipe: Paper{}}, Encoding: &Encoding{Input: in}}).Known(); got != 0 {
-		t.Errorf("of the recipe paper: %d", got)
 	}
 }
 
