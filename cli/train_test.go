@@ -147,16 +147,8 @@ func TestSystemFailureIsNoUsage(t *testing.T) {
 	}
 }
 
-// Any number of workers starts no more threads than there are processors.
-func TestManyWorkers(t *testing.T) {
-	t.Parallel()
-	dir, _ := clitest.Sample(t)
-	for _, line := range []string{"paper train in.txt -o model --epochs 1", "train in.txt -o best -k 20 --nonzeros 4", "encode best in.txt -o codes", "pipe best"} {
-		dir.MustRun(t, line+" --workers 2147483647")
-	}
-}
-
 // Flags set hyperparameters, and a pipe gives the same model as a file. --train-rows selects the first rows, or a sample.
+// Any number of workers starts no more threads than there are processors.
 func TestTrainBest(t *testing.T) {
 	t.Parallel()
 	dir, d := clitest.Sample(t)
@@ -186,7 +178,7 @@ func TestTrainBest(t *testing.T) {
 		if want := train.WithDefaults(h, d); m.Info.Training.Recipe != want || !slices.Equal(m.Codes.IDs, d.IDs) || !strings.Contains(stdout, tt.printed) {
 			t.Errorf("%q: %+v, want %+v; %d words\n%s", tt.flags, m.Info.Training.Recipe, want, len(m.Codes.IDs), stdout)
 		}
-		cmd := dir.Command(strings.Fields("train - -o pipe --force " + tt.flags)...)
+		cmd := dir.Command(strings.Fields("train - -o pipe --force --workers 2147483647 " + tt.flags)...)
 		cmd.Stdin = bytes.NewReader(clitest.Text(d))
 		if code, _, stderr := clitest.Output(t, cmd); code != 0 || dir.Learned(t, "pipe") != dir.Learned(t, "file") {
 			t.Errorf("%q: exit code %d, or another model from a pipe: %s", tt.flags, code, stderr)
