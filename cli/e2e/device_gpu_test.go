@@ -22,19 +22,6 @@ import (
 // gpuProgram holds the paths of the program with GPU support and of an emulated driver.
 type gpuProgram struct{ exe, library string }
 
-func newGPUProgram(t *testing.T) gpuProgram {
-	t.Helper()
-	p := gpuProgram{exe: filepath.Join(t.TempDir(), "overcomplete")}
-	if out, err := exec.Command("go", "build", "-tags", "gpu", "-o", p.exe, "overcomplete").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	var err error
-	if p.library, err = emulator.Build(); err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
 // run runs the program with further environment variables.
 func (p gpuProgram) run(t *testing.T, dir clitest.Dir, line string, env ...string) (code int, stdout, stderr string) {
 	t.Helper()
@@ -46,7 +33,12 @@ func (p gpuProgram) run(t *testing.T, dir clitest.Dir, line string, env ...strin
 
 func TestGPUProgram(t *testing.T) {
 	t.Parallel()
-	p := newGPUProgram(t)
+	library, err := emulator.Build()
+	testonly.Must(t, err)
+	p := gpuProgram{filepath.Join(t.TempDir(), "overcomplete"), library}
+	if out, err := exec.Command("go", "build", "-tags", "gpu", "-o", p.exe, "overcomplete").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 	dir, _ := clitest.Sample(t)
 	dir.Write(t, "large.txt", clitest.Text(clitest.Vectors(600, 12)))
 	before := dir.Tree(t)

@@ -3,7 +3,6 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"os/exec"
@@ -181,15 +180,7 @@ func TestPyArrowReadsWhatWeWrite(t *testing.T) {
 	exportAll(t, dir, "parquet")
 
 	// One table has more rows than a row group, and another has none.
-	rng := rand.New(rand.NewPCG(11, 12))
-	large := &vectors.Sparse{CSR: vectors.CSR{Rows: 1000, Cols: 20_000, Ptr: []int64{0}}}
-	for i := range large.Rows {
-		for k := rng.IntN(1 + i%10*4); k < large.Cols; k += 1 + rng.IntN(5*(i%4)+1) {
-			large.Index, large.Value = append(large.Index, int32(k)), append(large.Value, rng.Float32())
-		}
-		large.Ptr = append(large.Ptr, int64(len(large.Index)))
-		large.IDs = append(large.IDs, fmt.Sprint(i))
-	}
+	large := clitest.RandomCodes(11, 1000, 20_000, 0.4)
 	large.IDs[500] = ""
 	none := &vectors.Sparse{CSR: vectors.CSR{Cols: 7, Ptr: []int64{0}}}
 	for name, codes := range map[string]*vectors.Sparse{"large": large, "none": none} {
@@ -222,15 +213,15 @@ def compare(table, words, want):
 
 compare(pa.parquet.read_table("out.parquet"), words, A)
 
-large, numbers = scipy.sparse.load_npz("large.npz"), [str(i) for i in range(1000)]
-numbers[500] = ""
+large, words = scipy.sparse.load_npz("large.npz"), [f"word{i}" for i in range(1000)]
+words[500] = ""
 f = pa.parquet.ParquetFile("large.parquet")
 assert f.num_row_groups > 1 and f.metadata.num_rows == 1000
 assert sum(f.metadata.row_group(i).num_rows for i in range(f.num_row_groups)) == 1000
-compare(pa.parquet.read_table("large.parquet"), numbers, large)
+compare(pa.parquet.read_table("large.parquet"), words, large)
 # A column, and a row group, can be read without the others.
 assert pa.parquet.read_table("large.parquet", columns=["values"])["values"].combine_chunks().flatten().to_numpy().sum() == large.data.sum()
-assert f.read_row_group(1)["word"].to_pylist() == numbers[f.metadata.row_group(0).num_rows:][:f.metadata.row_group(1).num_rows]
+assert f.read_row_group(1)["word"].to_pylist() == words[f.metadata.row_group(0).num_rows:][:f.metadata.row_group(1).num_rows]
 
 none = scipy.sparse.load_npz("none.npz")
 compare(pa.parquet.read_table("none.parquet"), [], none)
