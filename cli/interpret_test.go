@@ -81,26 +81,8 @@ cosine  word  dimensions, % of the cosine
 	}
 	texts := textsModel(t)
 	checkOutput(t, texts, "nearest model bank --more 0 -n 2", "3 texts contain all words; the best:\n 0.186  d7  money in a bank\n 0.000  d4  a bank\n")
-	checkOutput(t, texts, "nearest model money --more 0 --json -n 1", `{
-  "kind": "search",
-  "total": 2,
-  "texts": [
-    {
-      "word": "d7",
-      "text": "money in a bank",
-      "score": 0.18569533817705186,
-      "steered": [
-        {
-          "dimension": 0,
-          "label": "rain, today",
-          "weight": 0.5,
-          "part": 0.18569533817705186
-        }
-      ]
-    }
-  ]
-}
-`)
+	checkPrints(t, texts, "nearest model money --more 0 --json -n 1", `"kind": "search" … "total": 2 … "word": "d7" … "text": "money in a bank" … `+
+		`"score": 0.18569533817705186 … "dimension": 0 … "label": "rain, today" … "weight": 0.5 … "part": 0.18569533817705186`, "")
 	checkRefusals(t, dir, "nearest model write ", map[string]string{
 		"--more=":             `--more is empty, want a dimension from 0 to 2`,
 		"--more 3":            `--more is "3", want a dimension from 0 to 2`,
@@ -184,13 +166,7 @@ func TestExplainDense(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)
 	dir.Write(t, "dense.txt", []byte("read 1 -1\nwrite 2 -.5\nclose -3 .5\n"))
-	checkTable(t, dir, "explain dense.txt write read --dimensions 1 --neighbours 1", `write: 2 of 2 dimensions
-nearest: read 0.86
-dimension   weight  label        words
-        0        2  write, read  write read
-and 1 weaker ones
-
-read: 2 of 2 dimensions
+	checkTable(t, dir, "explain dense.txt read --dimensions 1 --neighbours 1", `read: 2 of 2 dimensions
 nearest: write 0.86
 dimension   weight  label        words
         0        1  write, read  write read
