@@ -25,13 +25,6 @@ import (
 // testModel returns a model with random numbers.
 func testModel(rows, dim, atoms int, center bool) *Model {
 	rng := rand.New(rand.NewPCG(1, 2))
-	values := func(n int) []float32 {
-		v := make([]float32, n)
-		for i := range v {
-			v[i] = float32(rng.NormFloat64())
-		}
-		return v
-	}
 	t := Training{
 		Input: Input{Name: "vectors.txt", SHA256: strings.Repeat("0f", 32), Rows: rows, Dim: dim},
 		Recipe: Paper{
@@ -43,10 +36,10 @@ func testModel(rows, dim, atoms int, center bool) *Model {
 	m := &Model{
 		Info:       Info{Format: FormatVersion, Training: t, Encoding: t.PaperEncoding()},
 		Codes:      &vectors.Sparse{CSR: vectors.CSR{Rows: rows, Cols: atoms, Ptr: []int64{0}}},
-		Dictionary: Dictionary{Dim: dim, Atoms: values(dim * atoms)},
+		Dictionary: Dictionary{Dim: dim, Atoms: normal(rng, dim*atoms)},
 	}
 	if center {
-		m.Dictionary.Mean = values(dim)
+		m.Dictionary.Mean = normal(rng, dim)
 	}
 	for i := range rows {
 		m.Codes.IDs = append(m.Codes.IDs, fmt.Sprintf("word %d \u00a0é", i))
@@ -57,7 +50,7 @@ func testModel(rows, dim, atoms int, center bool) *Model {
 		}
 		m.Codes.Ptr = append(m.Codes.Ptr, int64(len(m.Codes.Index)))
 	}
-	m.Codes.Value = values(len(m.Codes.Index))
+	m.Codes.Value = normal(rng, len(m.Codes.Index))
 	return m
 }
 
