@@ -111,7 +111,7 @@ func checkParts(t *testing.T, line, printed, parts string) {
 	t.Helper()
 	for part := range strings.SplitSeq(parts, " … ") {
 		if !strings.Contains(printed, part) || parts == "" && printed != "" {
-			t.Errorf("%s: no %q in\n%s", line, part, printed)
+			t.Errorf("%s prints\n%s\nwant %q", line, printed, part)
 		}
 	}
 }
