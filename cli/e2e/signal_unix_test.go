@@ -71,9 +71,8 @@ func TestSignalEndsWaiting(t *testing.T) {
 			cmd.Stderr = &stderr
 			testonly.Must(t, cmd.Start())
 			w.Close()
-			if _, err := io.ReadFull(r, make([]byte, 1)); err != nil {
-				t.Fatal(err)
-			}
+			_, err = io.ReadFull(r, make([]byte, 1))
+			testonly.Must(t, err)
 			cmd.Process.Signal(signals[i%len(signals)])
 			defer time.AfterFunc(time.Minute, func() { cmd.Process.Kill() }).Stop()
 			cmd.Wait()
