@@ -52,11 +52,8 @@ func TestTrain(t *testing.T) {
 			if got := dir.Names(t); !slices.Equal(got, []string{"in.txt", "model"}) {
 				t.Errorf("left %q", got)
 			}
-			if n := len(m.Info.Training.Epochs); n > want.Epochs || n < want.Epochs && !want.AuthorsStop {
-				t.Errorf("%d epochs", n)
-			}
-			if n := strings.Count(stderr, "\nepoch "); n != len(m.Info.Training.Epochs) {
-				t.Errorf("%d lines for %d epochs:\n%s", n, len(m.Info.Training.Epochs), stderr)
+			if n := len(m.Info.Training.Epochs); n > want.Epochs || n < want.Epochs && !want.AuthorsStop || strings.Count(stderr, "\nepoch ") != n {
+				t.Errorf("%d epochs, want %d, with a line each in\n%s", n, want.Epochs, stderr)
 			}
 			if m.Info.Training.Recipe != model.Recipe(want) {
 				t.Errorf("trained with\n%+v, want\n%+v", m.Info.Training.Recipe, want)
