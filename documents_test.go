@@ -99,8 +99,7 @@ func files(t *testing.T, extensions ...string) (paths []string) {
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	text := testonly.ReadFile(t, path)
-	return string(text)
+	return string(testonly.ReadFile(t, path))
 }
 
 // anchors returns the fragments of a document's headings as GitHub derives them: lower case, hyphens for

@@ -54,11 +54,7 @@ func newBundle(t *testing.T) string {
 	for name, source := range map[string]string{
 		"gpu.sh": "gpu.sh", "compute-sanitizer": "testdata/tools.sh", "ncu": "testdata/tools.sh", "nvidia-smi": "testdata/tools.sh",
 	} {
-		text, err := os.ReadFile(source)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(bundle, name), text, 0o777)
-		}
-		testonly.Must(t, err)
+		testonly.Must(t, os.WriteFile(filepath.Join(bundle, name), testonly.ReadFile(t, source), 0o777))
 	}
 	if out, err := exec.Command("go", "build", "-o", bundle, "-tags", "gpu", "overcomplete").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"reflect"
 	"regexp"
@@ -33,24 +34,13 @@ func TestResume(t *testing.T) {
 				line += " --epochs 6"
 			}
 			dir.MustRun(t, line+" -o whole")
-			code, stderr := interruptedRun(t, dir, line+" -o model --checkpoint 1h", 2)
-			if want := "overcomplete: interrupted; model is a checkpoint after epoch 2; --resume continues it\n"; code != exitInterrupted || !strings.HasSuffix(stderr, want) {
-				t.Fatalf("exit code %d: %s", code, stderr)
-			}
-			if m := dir.Model(t, "model"); len(m.Info.Training.Epochs) != 2 {
-				t.Errorf("the checkpoint has %d epochs", len(m.Info.Training.Epochs))
-			}
+			stderr := interruptAfter(t, dir, line+" -o model --checkpoint 1h", 2)
+			checkParts(t, line, stderr, "\novercomplete: interrupted; model is a checkpoint after epoch 2; --resume continues it\n")
 			// The same command again must not replace it, and names the flag that resumes it.
-			if code, _, stderr := dir.Run(t, line+" -o model --checkpoint 1h"); code != exitUsage || !strings.Contains(stderr, "model: already exists, a checkpoint; --resume continues it") {
-				t.Errorf("again: exit code %d: %s", code, stderr)
-			}
-			if code, _ := interruptedRun(t, dir, line+" -o model --checkpoint 1h --resume", 4); code != exitInterrupted {
-				t.Fatalf("exit code %d", code)
-			}
-			code, stderr = interruptedRun(t, dir, line+" -o model --resume", 5)
-			if code != exitInterrupted || !strings.Contains(stderr, "model is a checkpoint after epoch 4;") {
-				t.Errorf("without checkpoints: exit code %d: %s", code, stderr)
-			}
+			checkRefusals(t, dir, line, map[string]string{" -o model --checkpoint 1h": "model: already exists, a checkpoint; --resume continues it"})
+			interruptAfter(t, dir, line+" -o model --checkpoint 1h --resume", 4)
+			stderr = interruptAfter(t, dir, line+" -o model --resume", 5)
+			checkParts(t, line+", without checkpoints", stderr, "model is a checkpoint after epoch 4;")
 			_, stderr = dir.MustRun(t, line+" -o model --resume --progress")
 			if !strings.Contains(stderr, "resuming after epoch 4\n") || strings.Contains(stderr, "epoch 4/") || !strings.Contains(stderr, "epoch 5/") {
 				t.Error(stderr)
@@ -70,9 +60,7 @@ func TestResumeRefuses(t *testing.T) {
 	dir, _ := clitest.Sample(t)
 	dir.Write(t, "other.txt", clitest.Text(clitest.Vectors(61, 8)))
 	const line = "in.txt -k 20 --epochs 6 --checkpoint 1h"
-	if code, _ := interruptedRun(t, dir, "paper train -o model "+line, 2); code != exitInterrupted {
-		t.Fatal(code)
-	}
+	interruptAfter(t, dir, "paper train -o model "+line, 2)
 	dir.MustRun(t, "paper train in.txt -o done --epochs 1")
 	testonly.Must(t, os.CopyFS(dir.Path("moved.tmp0123abcd/old"), os.DirFS(dir.Path("model"))))
 	checkRefusals(t, dir, "paper train --quiet --resume ", map[string]string{
@@ -93,28 +81,26 @@ func TestResumeDamaged(t *testing.T) {
 	dir, _ := clitest.Sample(t)
 	const line = "paper train in.txt -k 20 --epochs 6 --checkpoint 1h --center "
 	for name, epoch := range map[string]int{"model": 2, "later": 3} {
-		if code, _ := interruptedRun(t, dir, line+"-o "+name, epoch); code != exitInterrupted {
-			t.Fatal(code)
-		}
+		interruptAfter(t, dir, line+"-o "+name, epoch)
 	}
 	files := []string{"model.json", "words.txt", "codes.npz", "dictionary.npy", "mean.npy", "state/S.npy", "state/Q.npy", "state/H.npy", "state/state.json"}
 	for _, file := range files {
 		whole, later := dir.Read(t, "model/"+file), dir.Read(t, "later/"+file)
+		refused := func(damage string, content []byte) {
+			dir.Write(t, "model/"+file, content)
+			if code, _, stderr := dir.Run(t, line+"--quiet --resume -o model"); code != exitUsage || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("%s, %s: exit code %d, %q", file, damage, code, stderr)
+			}
+		}
 		for at := len(whole) - 1; at >= 0; at -= 1 + len(whole)/5 {
 			damaged := slices.Clone(whole)
 			if damaged[at] ^= 0x04; at < len(whole)/5 {
 				damaged = damaged[:at] // cut short
 			}
-			dir.Write(t, "model/"+file, damaged)
-			if code, _, stderr := dir.Run(t, line+"--quiet --resume -o model"); code != exitUsage || strings.Count(stderr, "\n") != 1 {
-				t.Errorf("byte %d of %s is another: exit code %d, %q", at, file, code, stderr)
-			}
+			refused(fmt.Sprint("another byte ", at), damaged)
 		}
 		if !slices.Equal(whole, later) { // words and the mean are the same in each epoch
-			dir.Write(t, "model/"+file, later)
-			if code, _, stderr := dir.Run(t, line+"--quiet --resume -o model"); code != exitUsage || strings.Count(stderr, "\n") != 1 {
-				t.Errorf("%s is of another epoch: exit code %d, %q", file, code, stderr)
-			}
+			refused("of another epoch", later)
 		}
 		dir.Write(t, "model/"+file, whole)
 	}
@@ -126,9 +112,7 @@ func TestResumeDamaged(t *testing.T) {
 		t.Fatal(whole)
 	}
 	dir.Write(t, "model/state/state.json", []byte(changed))
-	if code, _, stderr := dir.Run(t, line+"--quiet --resume -o model"); code != exitUsage || !strings.Contains(stderr, "state/state.json: damaged") {
-		t.Errorf("exit code %d, %q", code, stderr)
-	}
+	checkRefusals(t, dir, line, map[string]string{"--quiet --resume -o model": "state/state.json: damaged"})
 	dir.Write(t, "model/state/state.json", []byte(whole))
 	dir.MustRun(t, line+"--quiet --resume -o model")
 }

@@ -1,51 +1,37 @@
 package cli
 
 import (
+	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/spf13/pflag"
 
-	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
-// badInputs adds files that training refuses.
-func badInputs(t *testing.T, dir clitest.Dir) {
-	t.Helper()
-	d := clitest.Vectors(60, 8)
-	lines := strings.SplitAfter(string(clitest.Text(d)), "\n")
-	replaced := func(i int, line string) []byte {
-		return []byte(strings.Join(slices.Concat(lines[:i], []string{line}, lines[i+1:]), ""))
-	}
-	last := strings.LastIndex(lines[6], " ")
-	dir.Write(t, "short.txt", replaced(6, lines[6][:last]+"\n"))
-	dir.Write(t, "nan.txt", replaced(6, lines[6][:last]+" NaN\n"))
-	dir.Write(t, "same.txt", []byte("one 1 2 3\ntwo 1 2 3\nthree 1 2 3\n"))
-
-	testonly.Must(t, os.Mkdir(dir.Path("photos"), 0o777))
-	dir.Write(t, "photos/cat.jpg", []byte("a cat"))
-}
-
 // A bad command or input ends with a one-line error and exit code 2, and changes nothing.
 func TestRefuses(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
-	badInputs(t, dir)
+	dir.Write(t, "short.txt", []byte("first 1 2\nshort 3\nlast 4 5\n"))
+	dir.Write(t, "nan.txt", []byte("first 1 2\nnan 3 NaN\nlast 4 5\n"))
+	dir.Write(t, "same.txt", []byte("one 1 2 3\ntwo 1 2 3\nthree 1 2 3\n"))
+	dir.Write(t, "photos/cat.jpg", []byte("a cat"))
 	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
 	checkRefusals(t, dir, "", map[string]string{
 		"paper train nowhere.txt -o model":     "nowhere.txt: no such file",
 		"paper train photos -o model":          "photos/cat.jpg: unknown format of vectors",
-		"paper train short.txt -o model":       `short.txt:7: … "word6" … got 7, want 8 numbers … --skip-bad`,
+		"paper train short.txt -o model":       `short.txt:2: … "short" … got 1, want 2 numbers … --skip-bad`,
 		"paper train in.txt -o old":            "old: already exists … --force",
-		"paper train nan.txt -o old --force":   "nan.txt:7: ",
+		"paper train nan.txt -o old --force":   "nan.txt:2: ",
 		"paper train in.txt -o photos --force": "photos: … neither empty nor a model",
 		"paper train in.txt -o in.txt --force": "in.txt: not a directory",
 
@@ -67,7 +53,6 @@ func TestRefuses(t *testing.T) {
 		"paper train in.txt -o model --lambda 1e39":                        "--lambda is 1e+39, which is +Inf in the single precision of training",
 		"paper train in.txt -o model --rate 0":                             "--rate is 0",
 		"paper train in.txt -o model --epochs 100001":                      "--epochs is 100001, want 1 to 100000",
-		"train in.txt -o model --anchor NaN":                               "--anchor is NaN",
 		"train in.txt -o model --sparsity 1":                               "--sparsity is 1",
 		"paper train in.txt -o model --lambda much":                        `--lambda is "much", want a`,
 		"graph --lambda 1e-300":                                            "--lambda is 1e-300",
@@ -108,7 +93,6 @@ func TestRefuses(t *testing.T) {
 		"train in*.npy -o model":                                  "in*.npy: the pattern matches no data files",
 		"export old -o out":                                       "-f format is missing … export --help",
 		"explore":                                                 "no arguments are given … explore --help",
-		"explore photos":                                          "photos: not a model",
 		`explore old --export out --words "a`:                     `--words is "\"a", want a list separated by commas`,
 		"train in.txt -o old --force --like ./old":                "--like and -o name the same model",
 		"paper tune in.txt --data photos -o in.txt":               `-o is "in.txt", want a directory`,
@@ -120,6 +104,11 @@ func TestRefuses(t *testing.T) {
 		"labels old --import in.txt --json":                       "give --json or --import, not both",
 		"labels old --import in.txt -n 3":                         "give -n or --import, not both",
 		"export old -f csr -o out --escape":                       "--escape has no effect on format csr",
+		"explore in.txt --port 0":                                 "in.txt: not a model (got a file, want a directory with model.json)",
+		"explore old --host=":                                     "--host is empty",
+		"explore old --port 65536":                                "--port is 65536, want a whole number from 0 to 65535",
+		"explore old --export page.html --words word1 --frame":    "give --frame or --export, not both",
+		"explore old --export - --words word1":                    "--export writes a file, not standard output",
 		"explore old --host no-where.invalid":                     "--host … no-where.invalid",
 		"explore old --words word1":                               "--words requires --export",
 		"explore old --export out --words word1 --port 0":         "give --port or --export, not both",
@@ -135,19 +124,17 @@ func TestRefuses(t *testing.T) {
 		"graph --dot learn --lambda 1":                            "--lambda has no effect on this step",
 		"train in.txt -o model --quiet --progress":                "--quiet or --progress, not both",
 		"graph code": `"code" … graph --help`,
-	})
-}
 
-// An empty argument is refused with an error that names it.
-func TestEmptyArgument(t *testing.T) {
-	t.Parallel()
-	dir := clitest.New(t)
-	for _, args := range [][]string{{"top", ""}, {"train", "", "-o", "model"}, {"nearest", "model", ""}} {
-		code, stdout, stderr := clitest.Output(t, dir.Command(args...))
-		if code != exitUsage || stdout != "" || !strings.Contains(stderr, "an argument is empty; usage: overcomplete "+args[0]) {
-			t.Errorf("%q: exit code %d, %q, %q", args, code, stdout, stderr)
-		}
-	}
+		// A flag that the chosen device ignores, or an empty -o, is refused before any file is read.
+		"train none -o b --device cuda --workers 2":                     "--workers has no effect on a GPU",
+		"train none -o b --device cuda:1 --overcommit":                  "--overcommit has no effect on a GPU",
+		"paper train none -o b --device cpu --precision fp16":           "--precision has no effect on the CPU",
+		"paper train none -o b --authors-order --precision fp16":        "--precision has no effect on the CPU",
+		"paper tune none --data d -o b --device cuda --workers 2":       "--workers has no effect on a GPU",
+		"paper report none --data d -o b --device cpu --precision tf32": "--precision has no effect on the CPU",
+		"train none --output=":                                          "-o is empty",
+		"paper tune none --data d --output=":                            "-o is empty",
+	})
 }
 
 // The line of an error is short, even if names are long.
@@ -200,36 +187,6 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
-// A flag that the chosen device ignores is refused, as is an empty -o, before any file is read.
-func TestIgnoredFlags(t *testing.T) {
-	t.Parallel()
-	dir := clitest.New(t)
-	const cpu, gpu, empty = "has no effect on the CPU", "has no effect on a GPU", "-o is empty"
-	checkRefusals(t, dir, "", map[string]string{
-		"train a -o b --device cuda --workers 2":                     "--workers " + gpu,
-		"train a -o b --device cuda:1 --overcommit":                  "--overcommit " + gpu,
-		"paper train a -o b --device cpu --precision fp16":           "--precision " + cpu,
-		"paper train a -o b --authors-order --precision fp16":        "--precision " + cpu,
-		"paper tune a --data d -o b --device cuda --workers 2":       "--workers " + gpu,
-		"paper report a --data d -o b --device cpu --precision tf32": "--precision " + cpu,
-		"train a --output=":               empty,
-		"paper tune a --data d --output=": empty,
-	})
-}
-
-// Numbers are decimal, even with a prefix such as 0.
-func TestDecimalFlags(t *testing.T) {
-	t.Parallel()
-	dir, _ := clitest.Sample(t)
-	for _, args := range []string{"--epochs 010", "--epochs +10", "--epochs 10"} {
-		dir.MustRun(t, "paper train in.txt -o model --force -k 00010 --seed 007 --quiet "+args)
-		h := dir.Model(t, "model").Info.Training.Recipe.Base()
-		if h.Epochs != 10 || h.Atoms != 10 || h.Seed != 7 {
-			t.Errorf("%s: %d epochs, %d atoms, seed %d", args, h.Epochs, h.Atoms, h.Seed)
-		}
-	}
-}
-
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
@@ -237,12 +194,27 @@ func TestCancelled(t *testing.T) {
 	before := dir.Tree(t)
 	for _, args := range []string{"paper train in.txt -o model", "train in.txt -o old --force", "export old -f jsonl -o out", "export old -f csr -o -",
 		"encode old in.txt -o new --quiet", "explore old --export out --words word1"} {
-		code, stdout, stderr := clitest.Output(t, interruptedAt(dir.Command(strings.Fields(args)...), 0, ""))
-		if code != exitInterrupted || stdout != "" || stderr != "overcomplete: interrupted, no file was written\n" {
-			t.Errorf("%s: exit code %d, %q on standard output, %q on standard error", args, code, stdout, stderr)
+		if stdout, stderr := interruptAt(t, dir, args, 0, ""); stdout != "" || stderr != "overcomplete: interrupted, no file was written\n" {
+			t.Errorf("%s: %q on standard output, %q on standard error", args, stdout, stderr)
 		}
 		dir.Unchanged(t, before)
 	}
+}
+
+// An interrupted command ends even if nobody reads its standard error.
+func TestInterruptedWithoutReaders(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	before := dir.Tree(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	stderr := writerFunc(func([]byte) (int, error) { // never returns
+		cancel()
+		select {}
+	})
+	if code := run(ctx, []string{"paper", "train", dir.Path("in.txt"), "-o", dir.Path("model"), "--epochs", "100000"}, io.Discard, stderr); code != exitInterrupted {
+		t.Errorf("exit code %d, want %d", code, exitInterrupted)
+	}
+	dir.Unchanged(t, before)
 }
 
 func TestHelp(t *testing.T) {
@@ -254,14 +226,11 @@ func TestHelp(t *testing.T) {
 	}
 	dir := clitest.New(t)
 	for _, args := range []string{"", "--help", "paper train --help", "help export"} {
-		stdout, stderr := dir.MustRun(t, args)
-		if !strings.Contains(stdout, "Examples:\n  overcomplete ") || stderr != "" {
-			t.Errorf("%q prints\n%s\nand on standard error\n%s", args, stdout, stderr)
-		}
+		checkPrints(t, dir, args, "Examples:\n  overcomplete ", "")
 	}
 }
 
-// Unknown commands and flags are refused with a suggestion.
+// Unknown commands and flags are refused with a suggestion, and empty arguments with the usage.
 func TestSuggests(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)
@@ -281,8 +250,10 @@ func TestSuggests(t *testing.T) {
 		"train a -o":              "-o needs a value, directory: model directory to write" + train,
 		"train a -o b --json=yes": `--json is "yes", want no value; see overcomplete train --help`,
 		"version a":               `one argument is given, "a"; usage: overcomplete version; see overcomplete version --help`,
+		"train  -o model":         "an argument is empty" + train,
 	} {
-		if code, stdout, stderr := dir.Run(t, args); code != exitUsage || stdout != "" || stderr != "overcomplete: "+want+"\n" {
+		code, stdout, stderr := clitest.Output(t, dir.Command(strings.Split(args, " ")...))
+		if code != exitUsage || stdout != "" || stderr != "overcomplete: "+want+"\n" {
 			t.Errorf("%s: exit code %d, %q, %q", args, code, stdout, stderr)
 		}
 	}

@@ -3,7 +3,9 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,18 +48,12 @@ func TestEval(t *testing.T) {
 		if row.Name != name {
 			t.Errorf("row %d is %s, want %s", i, row.Name, name)
 		}
-		for _, task := range []string{"WS-353", "NP", "EN-WS-353-ALL"} {
-			if _, ok := row.Tasks[task]; !ok {
-				t.Errorf("%s has no %s", name, task)
-			}
-		}
-		if row.Tasks["EN-WS-353-ALL"] != row.Tasks["WS-353"] {
+		tasks := slices.Sorted(maps.Keys(row.Tasks))
+		if !slices.Equal(tasks, []string{"EN-WS-353-ALL", "NP", "WS-353"}) || row.Tasks["EN-WS-353-ALL"] != row.Tasks["WS-353"] {
 			t.Errorf("%s: %+v", name, row.Tasks)
 		}
 		scores[name] = fmt.Sprint(row.Tasks)
-		if !strings.Contains(stderr, "evaluated "+name+" in ") {
-			t.Errorf("no word of %s in\n%s", name, stderr)
-		}
+		checkParts(t, "eval "+specs, stderr, "evaluated "+name+" in ")
 	}
 	if scores["b"] == scores["b:binary"] || scores["a"] == scores["x.txt"] {
 		t.Error("what should differ is the same")
@@ -65,17 +61,12 @@ func TestEval(t *testing.T) {
 
 	// Without --tasks, all tasks of the paper are evaluated.
 	got = runJSON[table](t, dir, "eval x.txt --data data --json")
-	for _, task := range eval.TaskNames() {
-		if _, ok := got.Rows[0].Tasks[task]; !ok {
-			t.Errorf("x.txt has no %s", task)
-		}
+	if tasks := slices.Sorted(maps.Keys(got.Rows[0].Tasks)); !slices.Equal(tasks, slices.Sorted(slices.Values(eval.TaskNames()))) {
+		t.Errorf("x.txt has scores in %q, want in %q", tasks, eval.TaskNames())
 	}
 
 	for flag, want := range map[string]string{"": "x.txt  ", "--markdown --json=false": "| x.txt |"} {
-		stdout, stderr := dir.MustRun(t, "eval x.txt --data data --tasks SimLex-999,NP --quiet "+flag)
-		if !strings.Contains(stdout, want) || !strings.Contains(stdout, "Average over SimLex-999, NP.") || stderr != "" {
-			t.Errorf("%s prints\n%s\nand on standard error\n%s", flag, stdout, stderr)
-		}
+		checkPrints(t, dir, "eval x.txt --data data --tasks SimLex-999,NP --quiet "+flag, want+" … Average over SimLex-999, NP.", "")
 	}
 }
 
@@ -108,16 +99,10 @@ func TestEvalInterrupted(t *testing.T) {
 	t.Parallel()
 	dir, _ := evalDir(t)
 	for _, flag := range []string{"", "--json"} {
-		cmd := dir.Command(strings.Fields("eval x.txt thresh1:x.txt thresh2:x.txt --data data --tasks NP " + flag)...)
-		code, stdout, stderr := clitest.Output(t, interruptedAt(cmd, 1, "evaluated x.txt"))
-		if code != exitInterrupted {
-			t.Errorf("exit code %d", code)
+		stdout, stderr := interruptAt(t, dir, "eval x.txt thresh1:x.txt thresh2:x.txt --data data --tasks NP "+flag, 1, "evaluated x.txt")
+		if !strings.Contains(stdout, "x.txt") || strings.Contains(stdout, "thresh") {
+			t.Errorf("printed\n%s", stdout)
 		}
-		if got := stdout; !strings.Contains(got, "x.txt") || strings.Contains(got, "thresh") {
-			t.Errorf("printed\n%s", got)
-		}
-		if got := stderr; !strings.Contains(got, "interrupted; the table has the vectors that were finished") {
-			t.Errorf("standard error has\n%s", got)
-		}
+		checkParts(t, "eval", stderr, "interrupted; the table has the vectors that were finished")
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"io"
 	"net/http"
 	"os"
@@ -39,37 +38,30 @@ func serve(t *testing.T, args ...string) (address string, stop func() (code int,
 	}
 }
 
-// The command prints the address of the page, serves it, and ends with exit code 0 when interrupted.
-func TestExplore(t *testing.T) {
-	t.Parallel()
-	address, stop := serve(t, clitest.Save(t, readable()).Path("model"))
-	response, err := http.Get(address + "data/model")
+// get returns the answer to a request, which must succeed.
+func get(t *testing.T, url string) string {
+	t.Helper()
+	response, err := http.Get(url)
 	testonly.Must(t, err)
-	var about struct {
-		Name  string
-		Words int
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Errorf("%s: %s, %v", url, response.Status, err)
 	}
-	err = json.NewDecoder(response.Body).Decode(&about)
-	response.Body.Close()
-	if err != nil || about.Name != "model" || about.Words != 6 {
-		t.Errorf("got %+v, %v", about, err)
-	}
-	if code, stderr := stop(); code != 0 || stderr != "" {
-		t.Errorf("exit code %d, %q on standard error", code, stderr)
-	}
+	return string(body)
 }
 
-// A server that listens everywhere prints an address that a browser can open.
-func TestExploreEverywhere(t *testing.T) {
+// The command prints the address of the page, serves it, and ends with exit code 0 when interrupted. If it listens
+// everywhere, it prints an address that a browser can open, and warns.
+func TestExplore(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Save(t, readable())
-	for _, host := range []string{"0.0.0.0", "::"} {
+	for host, warnings := range map[string]int{"127.0.0.1": 0, "0.0.0.0": 1, "::": 1} {
 		address, stop := serve(t, dir.Path("model"), "--host", host)
-		if code, stderr := stop(); code != 0 || !strings.HasPrefix(stderr, "warning: the page at ") || strings.Count(stderr, "\n") != 1 {
-			t.Errorf("%s: exit code %d, %q on standard error", host, code, stderr)
-		}
-		if !strings.HasPrefix(address, "http://127.0.0.1:") {
-			t.Errorf("%s: printed %q", host, address)
+		checkParts(t, host, get(t, address+"data/model"), `"name":"model" … "words":6,`)
+		code, stderr := stop()
+		if n := strings.Count(stderr, "warning: the page at "); code != 0 || n != warnings || strings.Count(stderr, "\n") != n || !strings.HasPrefix(address, "http://127.0.0.1:") {
+			t.Errorf("%s: exit code %d, printed %q, %q on standard error", host, code, address, stderr)
 		}
 	}
 }
@@ -113,36 +105,11 @@ func TestExploreEmbeds(t *testing.T) {
 		"exit":                  `"failure":"the command of --embed has ended`,
 	} {
 		address, stop := serve(t, dir.Path("model"), "--embed", command)
-		response, err := http.Get(address + "data/query?query=money%3F")
-		testonly.Must(t, err)
-		body, err := io.ReadAll(response.Body)
-		response.Body.Close()
-		if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(body), want) || !strings.Contains(string(body), `"words":["d5","d7"]`) {
-			t.Errorf("%s: %s, %v\n%s, want %s", command, response.Status, err, body, want)
-		}
+		checkParts(t, command, get(t, address+"data/query?query=money%3F"), want+` … "words":["d5","d7"]`)
 		if code, stderr := stop(); code != 0 {
 			t.Errorf("%s: exit code %d, %s", command, code, stderr)
 		}
 	}
-}
-
-func TestExploreRefuses(t *testing.T) {
-	t.Parallel()
-	dir, _ := clitest.Sample(t)
-	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
-	for name, file := range map[string]string{"named": "labels.json", "scored": "intrusion.json"} {
-		dir.MustRun(t, "paper train in.txt --epochs 1 -o "+name)
-		dir.Write(t, name+"/"+file, []byte(`[{"dimension": 1000, "name": "a"}]`))
-	}
-	checkRefusals(t, dir, "explore ", map[string]string{
-		"old --host=":      "--host is empty",
-		"old --port 65536": "--port is 65536, want a whole number from 0 to 65535",
-		"old --export page.html --words word1 --frame": "give --frame or --export, not both",
-		"old --export - --words word1":                 "--export writes a file, not standard output",
-		"named --port 0":                               "labels.json: no dimension 1000",
-		"scored --port 0":                              "intrusion.json: ",
-		"in.txt --port 0":                              "in.txt: not a model (got a file, want a directory with model.json)",
-	})
 }
 
 func TestExploreExport(t *testing.T) {
@@ -162,14 +129,7 @@ func TestExploreExport(t *testing.T) {
 		testonly.Must(t, err)
 		return string(text)
 	}
-	page := data()
-	for _, want := range []string{`"name":"Kings"`, `"word":{"word1":`, `"dimension":{"3":`, `"labels":[{"dimension":3,"name":"kings"}]`} {
-		if !strings.Contains(page, want) {
-			t.Errorf("no %s in the page", want)
-		}
-	}
+	checkParts(t, "the page", data(), `"name":"Kings" … "word":{"word1": … "dimension":{"3": … "labels":[{"dimension":3,"name":"kings"}]`)
 	dir.MustRun(t, "explore old --export page.html --force --words word3")
-	if !strings.Contains(data(), `"word":{"word3":`) {
-		t.Error("the page was not replaced")
-	}
+	checkParts(t, "the replaced page", data(), `"word":{"word3":`)
 }

@@ -39,6 +39,8 @@ func TestTopAndExplain(t *testing.T) {
         1  3.89e-01  −read, write  read write
                      close         close
 `)
+	dir.Write(t, "bad.txt", []byte("read 1 -1\nbad 1 x\nwrite 2 -.5\nclose -3 .5\n"))
+	checkPrints(t, dir, "top bad.txt 1 --skip-bad", "3.89e-01  −read, write  read write\n …   close         close\n", "warning: bad.txt: ")
 	dir.Write(t, "negative.txt", []byte("read 1 -1\nwrite 2 -.5\nclose 3 0\n"))
 	checkTable(t, dir, "top negative.txt 1", `dimension  variance  label         words
         1  1.67e-01  −read, write  read write
@@ -79,26 +81,8 @@ cosine  word  dimensions, % of the cosine
 	}
 	texts := textsModel(t)
 	checkOutput(t, texts, "nearest model bank --more 0 -n 2", "3 texts contain all words; the best:\n 0.186  d7  money in a bank\n 0.000  d4  a bank\n")
-	checkOutput(t, texts, "nearest model money --more 0 --json -n 1", `{
-  "kind": "search",
-  "total": 2,
-  "texts": [
-    {
-      "word": "d7",
-      "text": "money in a bank",
-      "score": 0.18569533817705186,
-      "steered": [
-        {
-          "dimension": 0,
-          "label": "rain, today",
-          "weight": 0.5,
-          "part": 0.18569533817705186
-        }
-      ]
-    }
-  ]
-}
-`)
+	checkPrints(t, texts, "nearest model money --more 0 --json -n 1", `"kind": "search" … "total": 2 … "word": "d7" … "text": "money in a bank" … `+
+		`"score": 0.18569533817705186 … "dimension": 0 … "label": "rain, today" … "weight": 0.5 … "part": 0.18569533817705186`, "")
 	checkRefusals(t, dir, "nearest model write ", map[string]string{
 		"--more=":             `--more is empty, want a dimension from 0 to 2`,
 		"--more 3":            `--more is "3", want a dimension from 0 to 2`,
@@ -146,7 +130,8 @@ func TestTopBySort(t *testing.T) {
 	testonly.Must(t, readable().Save(dir.Path("smaller"), false))
 	c.Scores[1].Dimension = 3
 	testonly.Must(t, c.Save(t.Context(), dir.Path("smaller/intrusion.json")))
-	checkRefusals(t, dir, "top smaller --sort intrusion", map[string]string{"": "smaller/intrusion.json: … no word intrusion accuracy of 3 dimensions"})
+	const damaged = "smaller/intrusion.json: … no word intrusion accuracy of 3 dimensions"
+	checkRefusals(t, dir, "", map[string]string{"top smaller --sort intrusion": damaged, "explore smaller --port 0": damaged})
 }
 
 // Words are printed so that they can be told apart, and never as commands to the terminal.
@@ -181,13 +166,7 @@ func TestExplainDense(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)
 	dir.Write(t, "dense.txt", []byte("read 1 -1\nwrite 2 -.5\nclose -3 .5\n"))
-	checkTable(t, dir, "explain dense.txt write read --dimensions 1 --neighbours 1", `write: 2 of 2 dimensions
-nearest: read 0.86
-dimension   weight  label        words
-        0        2  write, read  write read
-and 1 weaker ones
-
-read: 2 of 2 dimensions
+	checkTable(t, dir, "explain dense.txt read --dimensions 1 --neighbours 1", `read: 2 of 2 dimensions
 nearest: write 0.86
 dimension   weight  label        words
         0        1  write, read  write read
@@ -197,16 +176,6 @@ and 1 weaker ones
 	want := labelledWeight{"−read, write", 1, -1, []string{"read", "write"}}
 	if len(got) != 1 || len(got[0].Dimensions) != 2 || !reflect.DeepEqual(got[0].Dimensions[1], want) {
 		t.Errorf("%+v", got)
-	}
-}
-
-func TestSkipBad(t *testing.T) {
-	t.Parallel()
-	dir := clitest.New(t)
-	dir.Write(t, "bad.txt", []byte("read 1 -1\nbad 1 x\nwrite 2 -.5\nclose -3 .5\n"))
-	want := [][]string{{"dimension", "variance", "label", "words"}, {"1", "3.89e-01", "−read, write", "read write"}, {"close", "close"}}
-	if stdout, stderr := dir.MustRun(t, "top bad.txt 1 --skip-bad"); !reflect.DeepEqual(rows(stdout), want) || !strings.Contains(stderr, "warning: bad.txt: ") {
-		t.Errorf("%s%s", stdout, stderr)
 	}
 }
 

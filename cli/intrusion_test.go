@@ -116,15 +116,7 @@ func TestIntrusionAuto(t *testing.T) {
 	dir.MustRun(t, "paper train in.txt -o b --epochs 5 --quiet --center --method B")
 	line := "intrusion auto a b --input in.txt --reference reference.txt"
 	before := dir.Tree(t)
-	text, stderr := dir.MustRun(t, line)
-	for _, want := range []string{"over 60 words", "\na  ", "\n  negative poles  ", "\n  random dictionary  ", "\n  word rows  ", "\nin.txt ", "\nchance "} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
-		}
-	}
-	if stderr != "" {
-		t.Errorf("standard error has %s", stderr)
-	}
+	checkPrints(t, dir, line, "over 60 words … \na  … \n  negative poles  … \n  random dictionary  … \n  word rows  … \nin.txt  … \nchance ", "")
 	dir.Unchanged(t, before) // without --save
 	test, err := intrusion.NewTest(x, reference, x.IDs)
 	testonly.Must(t, err)
@@ -152,9 +144,7 @@ func TestIntrusionAuto(t *testing.T) {
 		t.Errorf("%d sets, controls are %v", len(r.Sets), controls)
 	}
 	dir.Write(t, "copy.txt", append(clitest.Text(x), clitest.Text(&vectors.Dense{IDs: []string{"more"}, Dim: 8, Data: make([]float32, 8)})...))
-	if _, stderr := dir.MustRun(t, "intrusion auto a --input copy.txt --reference reference.txt"); !strings.Contains(stderr, "warning: a was trained on another file, in.txt, than copy.txt") {
-		t.Errorf("standard error has %s", stderr)
-	}
+	checkPrints(t, dir, "intrusion auto a --input copy.txt --reference reference.txt", "over 60 words", "warning: a was trained on another file, in.txt, than copy.txt")
 	// Replacing a model removes its accuracy.
 	dir.MustRun(t, "paper train in.txt -o a --epochs 5 --quiet --force")
 	if _, err := os.Stat(dir.Path("a/intrusion.json")); !errors.Is(err, fs.ErrNotExist) {

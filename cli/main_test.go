@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"reflect"
 	"regexp"
 	"strings"
@@ -51,19 +50,24 @@ type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// interruptedAt makes a command interrupt itself when it writes a text to standard error for the nth time, or before it
-// begins if n is 0.
-func interruptedAt(cmd *exec.Cmd, n int, text string) *exec.Cmd {
+// interruptAt runs a command that interrupts itself when it writes a text to standard error for the nth time, or before it
+// begins if n is 0. It checks the exit code.
+func interruptAt(t *testing.T, dir clitest.Dir, line string, n int, text string) (stdout, stderr string) {
+	t.Helper()
+	cmd := dir.Command(strings.Fields(line)...)
 	cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d %s", interruption, n, text))
-	return cmd
+	code, stdout, stderr := clitest.Output(t, cmd)
+	if code != exitInterrupted {
+		t.Fatalf("%s: exit code %d, want %d\n%s", line, code, exitInterrupted, stderr)
+	}
+	return stdout, stderr
 }
 
-// interruptedRun runs a training and interrupts it after an epoch.
-func interruptedRun(t testing.TB, dir clitest.Dir, line string, epoch int) (code int, stderr string) {
+// interruptAfter runs a training and interrupts it after an epoch.
+func interruptAfter(t *testing.T, dir clitest.Dir, line string, epoch int) (stderr string) {
 	t.Helper()
-	cmd := dir.Command(strings.Fields(line + " --progress")...)
-	code, _, stderr = clitest.Output(t, interruptedAt(cmd, 1, fmt.Sprintf("epoch %d/", epoch)))
-	return code, stderr
+	_, stderr = interruptAt(t, dir, line+" --progress", 1, fmt.Sprintf("epoch %d/", epoch))
+	return stderr
 }
 
 // inProcess runs a command in the process of the test, whose working directory differs.
@@ -89,12 +93,26 @@ func checkRefusals(t *testing.T, dir clitest.Dir, begin string, want map[string]
 		if code != exitUsage || stdout != "" || len(complaints) != 1 || !strings.HasPrefix(complaints[0], "overcomplete: ") {
 			t.Errorf("%s: exit code %d, %q on standard output, on standard error\n%s", begin+args, code, stdout, stderr)
 		}
-		for part := range strings.SplitSeq(parts, " … ") {
-			if !strings.Contains(stderr, part) {
-				t.Errorf("%s: no %q in\n%s", begin+args, part, stderr)
-			}
-		}
+		checkParts(t, begin+args, stderr, parts)
 		dir.Unchanged(t, before)
+	}
+}
+
+// checkPrints checks that a command succeeds, and that it prints the given parts to standard output and to standard error.
+func checkPrints(t *testing.T, dir clitest.Dir, line, stdout, stderr string) {
+	t.Helper()
+	gotOut, gotErr := dir.MustRun(t, line)
+	checkParts(t, line, gotOut, stdout)
+	checkParts(t, line, gotErr, stderr)
+}
+
+// checkParts checks that a command printed the given parts, which are separated by " … ", or nothing if there are none.
+func checkParts(t *testing.T, line, printed, parts string) {
+	t.Helper()
+	for part := range strings.SplitSeq(parts, " … ") {
+		if !strings.Contains(printed, part) || parts == "" && printed != "" {
+			t.Errorf("%s prints\n%s\nwant %q", line, printed, part)
+		}
 	}
 }
 

@@ -41,10 +41,7 @@ func TestPaperTune(t *testing.T) {
 	if dir.Learned(t, "m") != dir.Learned(t, "out/A-k120-lambda0.5") {
 		t.Error("paper train learns another model")
 	}
-	stdout, _ = dir.MustRun(t, "eval m --data data --tasks WS-353")
-	if want := got.Settings[1].Score.String(); !strings.Contains(stdout, want) {
-		t.Errorf("WS-353 is %s, and eval says\n%s", want, stdout)
-	}
+	checkPrints(t, dir, "eval m --data data --tasks WS-353 --quiet", got.Settings[1].Score.String(), "")
 }
 
 // A report that is interrupted and resumed has the same files as an uninterrupted one.
@@ -52,13 +49,9 @@ func TestPaperReportResumes(t *testing.T) {
 	t.Parallel()
 	dir := paperDir(t)
 	const line = "paper report x.txt --data data --lambda 0.1,1 --factor 2 --length 1,2,3 -o "
-	code, _, stderr := clitest.Output(t, interruptedAt(dir.Command(strings.Fields(line+"parts")...), 3, "model "))
-	if code != exitInterrupted || !strings.HasSuffix(stderr, "overcomplete: interrupted; the same command continues with the models in parts\n") {
-		t.Fatalf("exit code %d\n%s", code, stderr)
-	}
-	if stdout, _ := dir.MustRun(t, line+"parts"); stdout != "parts/report.md\n" {
-		t.Errorf("prints %q", stdout)
-	}
+	_, stderr := interruptAt(t, dir, line+"parts", 3, "model ")
+	checkParts(t, line, stderr, "\novercomplete: interrupted; the same command continues with the models in parts\n")
+	checkOutput(t, dir, line+"parts", "parts/report.md\n")
 	dir.MustRun(t, line+"whole")
 	whole, parts := clitest.Dir(dir.Path("whole")).Tree(t), clitest.Dir(dir.Path("parts")).Tree(t)
 	for _, tree := range []clitest.Tree{whole, parts} {

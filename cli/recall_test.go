@@ -17,39 +17,28 @@ func TestRecall(t *testing.T) {
 	dir := clitest.Save(t, m)
 	dir.Write(t, "x.txt", []byte("a 1 0.1\nb 2 0\nc 0.1 1\nd 0.2 3\n"))
 	// Each search finds the right row.
-	stdout, stderr := dir.MustRun(t, "recall x.txt model -k 1")
-	if stdout != `recall@1 of 4 queries, rows of the index, over 4 rows; dense vectors: 0.0 MB
+	const other = "model encodes another file, in.txt, not x.txt"
+	checkPrints(t, dir, "recall x.txt model -k 1", `recall@1 of 4 queries, rows of the index, over 4 rows; dense vectors: 0.0 MB
 model  nonzeros  explained   index         codes      products       largest      reranked         dense
 model       1.0     75.0 %  0.0 MB  1.000 ±0.000  1.000 ±0.000  1.000 ±0.000  1.000 ±0.000  1.000 ±0.000
-` {
-		t.Errorf("printed\n%s", stdout)
-	}
-	if !strings.Contains(stderr, "model encodes another file, in.txt, not x.txt") {
-		t.Errorf("standard error is %s", stderr)
-	}
+`, other)
 	got := runJSON[recallReport](t, dir, "recall x.txt model -k 2 --json --number 3 --seed 2")
 	// The code of the second nearest neighbour is orthogonal to the query's.
 	if found := got.Models[0]; got.Queries != 3 || got.Bytes != 32 || found.Bytes != 32 || found.Codes.Recall != 0.5 || found.Products.Recall < 0.5 {
-		t.Errorf("JSON is %s", stdout)
+		t.Errorf("JSON is %+v", got)
 	}
 	// A new query may have a word of the index, whose row it then finds.
 	dir.Write(t, "q.txt", []byte("a 1 0.1\nnew 0.2 2\n"))
-	stdout, _ = dir.MustRun(t, "recall x.txt model -k 1 --json --queries q.txt")
+	stdout, _ := dir.MustRun(t, "recall x.txt model -k 1 --json --queries q.txt")
 	if !strings.Contains(stdout, `"queries": 2,
   "new": 1,`) || strings.Count(stdout, `"recall": 1,`) != 5 {
 		t.Errorf("JSON is %s", stdout)
 	}
-
-	for queries, want := range map[string]string{"x.txt": "4 queries, rows of the index,", "q.txt": "2 queries, 1 of them new,"} {
-		if stdout, _ := dir.MustRun(t, "recall x.txt model -k 1 --queries "+queries); !strings.Contains(stdout, want) {
-			t.Errorf("printed\n%s, want %q", stdout, want)
-		}
-	}
+	checkPrints(t, dir, "recall x.txt model -k 1 --queries x.txt", "4 queries, rows of the index,", other)
+	checkPrints(t, dir, "recall x.txt model -k 1 --queries q.txt", "2 queries, 1 of them new,", other)
 
 	dir.MustRun(t, "train x.txt -o own -k 4 --quiet")
-	if _, stderr := dir.MustRun(t, "recall x.txt own -k 1"); !strings.Contains(stderr, "own was trained on queries of x.txt") {
-		t.Errorf("standard error is %s", stderr)
-	}
+	checkPrints(t, dir, "recall x.txt own -k 1", "recall@1", "own was trained on queries of x.txt")
 
 	dir.Write(t, "wide.txt", []byte("a 1 2 3\nb 3 4 5\n"))
 	dir.Write(t, "other.txt", []byte("a 1 2\nb 3 4\nd 1 2\nc 3 3\n"))

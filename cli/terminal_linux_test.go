@@ -14,14 +14,14 @@ import (
 	"overcomplete/testonly/clitest"
 )
 
-// openTerminal returns both ends of a terminal of the given width. A test reads from screen what the program writes to
-// tty.
-func openTerminal(t *testing.T, width int) (screen, tty *os.File) {
+// draw returns what a program writes to a terminal of the given width.
+func draw(t *testing.T, width int, program func(tty *os.File)) string {
 	t.Helper()
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
 		t.Skipf("no terminal: %v", err)
 	}
+	defer screen.Close()
 	control := func(request uintptr, argument unsafe.Pointer) {
 		if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, screen.Fd(), request, uintptr(argument)); e != 0 {
 			t.Skipf("no terminal: %v", e)
@@ -32,18 +32,10 @@ func openTerminal(t *testing.T, width int) (screen, tty *os.File) {
 	control(syscall.TIOCGPTN, unsafe.Pointer(&number))
 	size := [4]uint16{24, uint16(width)} // rows, columns
 	control(syscall.TIOCSWINSZ, unsafe.Pointer(&size))
-	tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
 		t.Skipf("no terminal: %v", err)
 	}
-	return screen, tty
-}
-
-// draw returns what a program writes to a terminal of the given width.
-func draw(t *testing.T, width int, program func(tty *os.File)) string {
-	t.Helper()
-	screen, tty := openTerminal(t, width)
-	defer screen.Close()
 	written := make(chan string)
 	go func() {
 		b, _ := io.ReadAll(screen) // fails when the other end is closed

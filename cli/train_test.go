@@ -33,8 +33,8 @@ func TestTrain(t *testing.T) {
 		{"--loss huber --huber-delta 0.4 -k 30 --epochs 7 --lambda 0.1", 60, func(h *model.Paper) {
 			h.Loss, h.HuberDelta, h.Atoms, h.Epochs, h.Lambda = "huber", 0.4, 30, 7, 0.1
 		}},
-		{"--authors-order --epochs 3 --factor 3 --seed 9", 60, func(h *model.Paper) {
-			h.AuthorsOrder, h.DictionarySteps, h.Epochs, h.Atoms, h.Seed = true, 0, 3, 24, 9
+		{"--authors-order --epochs +3 --factor 011 --seed 010", 60, func(h *model.Paper) { // all numbers are decimal
+			h.AuthorsOrder, h.DictionarySteps, h.Epochs, h.Atoms, h.Seed = true, 0, 3, 88, 10
 		}},
 		{"--authors-stop --max-rows 40", 40, func(h *model.Paper) { h.AuthorsStop, h.Epochs = true, 50 }},
 		{"--authors-stop --method B --authors-order", 60, func(h *model.Paper) {
@@ -52,11 +52,8 @@ func TestTrain(t *testing.T) {
 			if got := dir.Names(t); !slices.Equal(got, []string{"in.txt", "model"}) {
 				t.Errorf("left %q", got)
 			}
-			if n := len(m.Info.Training.Epochs); n > want.Epochs || n < want.Epochs && !want.AuthorsStop {
-				t.Errorf("%d epochs", n)
-			}
-			if n := strings.Count(stderr, "\nepoch "); n != len(m.Info.Training.Epochs) {
-				t.Errorf("%d lines for %d epochs:\n%s", n, len(m.Info.Training.Epochs), stderr)
+			if n := len(m.Info.Training.Epochs); n > want.Epochs || n < want.Epochs && !want.AuthorsStop || strings.Count(stderr, "\nepoch ") != n {
+				t.Errorf("%d epochs, want %d, with a line each in\n%s", n, want.Epochs, stderr)
 			}
 			if m.Info.Training.Recipe != model.Recipe(want) {
 				t.Errorf("trained with\n%+v, want\n%+v", m.Info.Training.Recipe, want)
@@ -68,22 +65,18 @@ func TestTrain(t *testing.T) {
 			if !slices.Equal(m.Codes.IDs, d.IDs[:tt.words]) {
 				t.Errorf("words %q", m.Codes.IDs)
 			}
-			checkJSON(t, dir, stdout)
+			checkInfo(t, dir, "model", stdout)
 		})
 	}
 }
 
-// checkJSON compares printed JSON with the model's own metrics.
-func checkJSON(t *testing.T, dir clitest.Dir, stdout string) {
+// checkInfo checks that printed JSON has the name of a model and the content of its model.json.
+func checkInfo(t *testing.T, dir clitest.Dir, name, stdout string) {
 	t.Helper()
 	var got, want map[string]any
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
-		t.Fatalf("%v in\n%s", err, stdout)
-	}
-	testonly.Must(t, json.Unmarshal(dir.Read(t, "model/model.json"), &want))
-	if got["model"] != "model" {
-		t.Errorf("model is %v", got["model"])
-	}
+	testonly.Must(t, json.Unmarshal([]byte(stdout), &got))
+	testonly.Must(t, json.Unmarshal(dir.Read(t, name+"/model.json"), &want))
+	want["model"] = name
 	for key := range want {
 		if !reflect.DeepEqual(got[key], want[key]) {
 			t.Errorf("%s is\n%v, in model.json\n%v", key, got[key], want[key])
@@ -108,17 +101,12 @@ func TestTrainWarns(t *testing.T) {
 	for _, tt := range []struct{ flags, want string }{
 		{"", ""},
 		{"-k 30 --sparsity 0.8", ""},
-		{"-k 30", "1 nonzeros per row describe a word poorly; --nonzeros 5 keeps more"},
-		{"-k 30 --sparsity 0.5 --lambda 0.005", "15 nonzeros per row are more than the 8 dense dimensions; --nonzeros 8 keeps as many"},
-		{"--factor 5 --sparsity 0.85", "40 dimensions for 60 rows, which initialise them: most will describe a single row; -k 30 has two rows per dimension"},
+		{"-k 30", "warning: 1 nonzeros per row describe a word poorly; --nonzeros 5 keeps more\n"},
+		{"-k 30 --sparsity 0.5 --lambda 0.005", "warning: 15 nonzeros per row are more than the 8 dense dimensions; --nonzeros 8 keeps as many\n"},
+		{"--factor 5 --sparsity 0.85", "warning: 40 dimensions for 60 rows, which initialise them: most will describe a single row; -k 30 has two rows per dimension\n"},
 	} {
-		_, stderr := dir.MustRun(t, "train in.txt -o model --force --quiet "+tt.flags)
-		want := tt.want
-		if want != "" {
-			want = "warning: " + want + "\n"
-		}
-		if stderr != want {
-			t.Errorf("%s: standard error is\n%s, want\n%s", tt.flags, stderr, want)
+		if _, stderr := dir.MustRun(t, "train in.txt -o model --force --quiet "+tt.flags); stderr != tt.want {
+			t.Errorf("%s: standard error is\n%s, want\n%s", tt.flags, stderr, tt.want)
 		}
 	}
 }
@@ -156,70 +144,41 @@ func TestSystemFailureIsNoUsage(t *testing.T) {
 	}
 }
 
+// Flags set hyperparameters, and a pipe gives the same model as a file. --train-rows selects the first rows, or a sample.
 // Any number of workers starts no more threads than there are processors.
-func TestManyWorkers(t *testing.T) {
-	t.Parallel()
-	dir, _ := clitest.Sample(t)
-	for _, line := range []string{"paper train in.txt -o model --epochs 1", "train in.txt -o best -k 20 --nonzeros 4", "encode best in.txt -o codes", "pipe best"} {
-		dir.MustRun(t, line+" --workers 2147483647")
-	}
-}
-
-// Flags set hyperparameters, and a pipe gives the same model as a file.
 func TestTrainBest(t *testing.T) {
 	t.Parallel()
 	dir, d := clitest.Sample(t)
-	for flags, change := range map[string]func(h *model.Best){
-		"": func(*model.Best) {},
-		"--method B --sparsity 0.8 --lambda 0.1 -k 20 --epochs 4 --dictionary-steps 3 --seed 5": func(h *model.Best) {
+	const first = "training rows         the first 40 words\n"
+	rows := func(n int, order model.Order) func(h *model.Best) {
+		return func(h *model.Best) { h.TrainRows, h.Order, h.Nonzeros = n, order, 3 }
+	}
+	for _, tt := range []struct {
+		flags, printed string
+		change         func(h *model.Best)
+	}{
+		{"", "", func(*model.Best) {}},
+		{"--method B --sparsity 0.8 --lambda 0.1 -k 20 --epochs 4 --dictionary-steps 3 --seed 5", "", func(h *model.Best) {
 			h.Method, h.Nonzeros, h.Lambda, h.Atoms, h.Epochs, h.DictionarySteps, h.Seed = "B", 4, 0.1, 20, 4, 3, 5
-		},
-		"--factor 3 --anchor 0":        func(h *model.Best) { h.Atoms, h.Anchor = 24, 0 },
-		"--train-rows 40 --nonzeros 3": func(h *model.Best) { h.TrainRows, h.Order, h.Nonzeros = 40, model.Frequency, 3 },
+		}},
+		{"--factor 3 --anchor 0", "", func(h *model.Best) { h.Atoms, h.Anchor = 24, 0 }},
+		{"--train-rows 40 --nonzeros 3", first, rows(40, model.Frequency)},
+		{"--train-rows first:40 --nonzeros 3", first, rows(40, model.Frequency)},
+		{"--train-rows random:40 --nonzeros 3", "training rows         a random 40 words\n", rows(40, model.None)},
+		{"--train-rows all --nonzeros 3", "", rows(60, model.None)}, // as names with digits have none
+		{"--train-rows 1000 --nonzeros 3", "", rows(60, model.Frequency)},
 	} {
-		dir.MustRun(t, "train in.txt -o file --force "+flags)
+		stdout, _ := dir.MustRun(t, "train in.txt -o file --force "+tt.flags)
 		h := train.Best()
-		change(&h)
-		if got, want := dir.Model(t, "file").Info.Training.Recipe, train.WithDefaults(h, d); got != want {
-			t.Errorf("%q: %+v, want %+v", flags, got, want)
+		tt.change(&h)
+		m := dir.Model(t, "file")
+		if want := train.WithDefaults(h, d); m.Info.Training.Recipe != want || !slices.Equal(m.Codes.IDs, d.IDs) || !strings.Contains(stdout, tt.printed) {
+			t.Errorf("%q: %+v, want %+v; %d words\n%s", tt.flags, m.Info.Training.Recipe, want, len(m.Codes.IDs), stdout)
 		}
-		cmd := dir.Command(strings.Fields("train - -o pipe --force " + flags)...)
+		cmd := dir.Command(strings.Fields("train - -o pipe --force --workers 2147483647 " + tt.flags)...)
 		cmd.Stdin = bytes.NewReader(clitest.Text(d))
 		if code, _, stderr := clitest.Output(t, cmd); code != 0 || dir.Learned(t, "pipe") != dir.Learned(t, "file") {
-			t.Errorf("%q: exit code %d, or another model from a pipe: %s", flags, code, stderr)
-		}
-	}
-	for _, rows := range []string{"40", "all"} { // read twice, then once
-		code, _, stderr := dir.Run(t, "train in.txt -o zeros --lambda 50 --train-rows "+rows)
-		if code != exitFailed || !strings.Contains(stderr, "all codes are zero") || slices.Contains(dir.Names(t), "zeros") {
-			t.Errorf("%s: exit code %d, %s", rows, code, stderr)
-		}
-		if _, stderr := dir.MustRun(t, "train in.txt -o sparse --force --lambda 1 -k 20 --sparsity 0.8 --train-rows "+rows); !strings.Contains(stderr, "a smaller λ") {
-			t.Errorf("%s: %s", rows, stderr)
-		}
-	}
-}
-
-// --train-rows selects the first rows, or a sample.
-func TestTrainWords(t *testing.T) {
-	t.Parallel()
-	dir, d := clitest.Sample(t)
-	for _, tt := range []struct {
-		which, printed string
-		words          int
-		order          model.Order
-	}{
-		{"40", "training rows         the first 40 words\n", 40, model.Frequency},
-		{"first:40", "training rows         the first 40 words\n", 40, model.Frequency},
-		{"random:40", "training rows         a random 40 words\n", 40, model.None},
-		{"all", "", 60, model.None}, // as names with digits have none
-		{"1000", "", 60, model.Frequency},
-	} {
-		stdout, _ := dir.MustRun(t, "train in.txt -o model --force -k 20 --sparsity 0.8 --train-rows "+tt.which)
-		m := dir.Model(t, "model")
-		h := m.Info.Training.Recipe.(model.Best)
-		if !strings.Contains(stdout, tt.printed) || h.TrainRows != tt.words || h.Order != tt.order || !slices.Equal(m.Codes.IDs, d.IDs) {
-			t.Errorf("%s: %+v\n%s", tt.which, h, stdout)
+			t.Errorf("%q: exit code %d, or another model from a pipe: %s", tt.flags, code, stderr)
 		}
 	}
 }
@@ -285,21 +244,16 @@ func TestTrainWordsFails(t *testing.T) {
 	for _, line := range []string{line, "train bad.txt --train-rows all -k 20 --sparsity 0.8 -o "} {
 		os.RemoveAll(dir.Path("model"))
 		encoding := func(flags string) (stderr string) {
-			code, _, stderr := clitest.Output(t, interruptedAt(dir.Command(strings.Fields(line+"model"+flags)...), 1, "encoding on the CPU"))
-			if code != exitInterrupted {
-				t.Errorf("%s: exit code %d", line, code)
-			}
+			t.Helper()
+			_, stderr = interruptAt(t, dir, line+"model"+flags, 1, "encoding on the CPU")
 			return stderr
 		}
-		if stderr := encoding(""); !strings.HasSuffix(stderr, "interrupted; "+kept) {
-			t.Error(stderr)
-		}
+		checkParts(t, line, encoding(""), "interrupted; "+kept)
 		dir.MustRun(t, line+"model --force")
 		before := dir.Tree(t)
 		for _, seed := range []uint64{1, 2} { // the second dictionary replaces the first one
-			if stderr := encoding(fmt.Sprint(" --force --seed ", seed)); !strings.HasSuffix(stderr, "interrupted; model is unchanged, model.dictionary has the dictionary; encode makes the codes\n") {
-				t.Error(stderr)
-			}
+			stderr := encoding(fmt.Sprint(" --force --seed ", seed))
+			checkParts(t, line, stderr, "interrupted; model is unchanged, model.dictionary has the dictionary; encode makes the codes\n")
 			if m := dir.Model(t, "model.dictionary"); m.Info.Training.Recipe.Base().Seed != seed {
 				t.Errorf("kept %+v", m.Info.Training)
 			}
@@ -308,31 +262,32 @@ func TestTrainWordsFails(t *testing.T) {
 		dir.Unchanged(t, before)
 
 		// The dictionary replaces a checkpoint of fewer epochs.
-		if code, stderr := interruptedRun(t, dir, line+"model --force --epochs 3 --checkpoint 1h", 1); code != exitInterrupted {
-			t.Errorf("exit code %d, %s", code, stderr)
-		}
-		if stderr := encoding(" --epochs 3 --resume"); !strings.HasSuffix(stderr, "interrupted; "+kept) {
-			t.Error(stderr)
-		}
+		interruptAfter(t, dir, line+"model --force --epochs 3 --checkpoint 1h", 1)
+		checkParts(t, line, encoding(" --epochs 3 --resume"), "interrupted; "+kept)
 		if m := dir.Model(t, "model"); len(m.Info.Training.Epochs) != 3 {
 			t.Errorf("kept %+v", m.Info.Training)
 		}
 	}
 }
 
-// A training whose codes are all zero fails, and writes nothing.
+// A training whose codes are all zero fails, and writes nothing. Codes with fewer nonzeros than wanted give a warning.
 func TestTrainNothingActive(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
-	code, stdout, stderr := dir.Run(t, "paper train in.txt -o model --lambda 1000")
-	if code != exitFailed || stdout != "" || !strings.Contains(stderr, "overcomplete: all codes are zero; lower --lambda") {
-		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
+	for _, line := range []string{"paper train in.txt", "train in.txt --train-rows 40", "train in.txt --train-rows all"} { // the second reads twice
+		code, stdout, stderr := dir.Run(t, line+" -o model --lambda 1000")
+		if code != exitFailed || stdout != "" || !strings.Contains(stderr, "overcomplete: all codes are zero; lower --lambda") {
+			t.Errorf("%s: exit code %d, %q, %q", line, code, stdout, stderr)
+		}
+		if got := dir.Names(t); !slices.Equal(got, []string{"in.txt"}) {
+			t.Errorf("%s: left %q", line, got)
+		}
 	}
-	if got := dir.Names(t); !slices.Equal(got, []string{"in.txt"}) {
-		t.Errorf("left %q", got)
+	for _, rows := range []string{"40", "all"} {
+		checkPrints(t, dir, "train in.txt -o sparse --force --lambda 1 -k 20 --sparsity 0.8 --train-rows "+rows, "sparse: ", "a smaller λ")
 	}
 	// Checkpoints remain, and the error names them.
-	code, _, stderr = dir.Run(t, "paper train in.txt -o model --lambda 1000 --epochs 4 --checkpoint 1ns --quiet")
+	code, _, stderr := dir.Run(t, "paper train in.txt -o model --lambda 1000 --epochs 4 --checkpoint 1ns --quiet")
 	if code != exitFailed || !strings.HasSuffix(stderr, "overcomplete: all codes are zero; model is a checkpoint after epoch 3; lower --lambda\n") {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}

@@ -46,13 +46,19 @@ func TestCenter(t *testing.T) {
 	}
 }
 
-// Squares returns the same bits as a sequential sum over rows, for any number of processors.
-func TestSquares(t *testing.T) {
-	const rows, dim = 1000, 3
-	x, rng := make([]float32, rows*dim), rand.New(rand.NewPCG(1, 2))
+// normal returns n random numbers.
+func normal(rng *rand.Rand, n int) []float32 {
+	x := make([]float32, n)
 	for i := range x {
 		x[i] = float32(rng.NormFloat64())
 	}
+	return x
+}
+
+// Squares returns the same bits as a sequential sum over rows, for any number of processors.
+func TestSquares(t *testing.T) {
+	const rows, dim = 1000, 3
+	x := normal(rand.New(rand.NewPCG(1, 2)), rows*dim)
 	for _, mean := range [][]float32{nil, {1, -0.5, 0.1}} {
 		want := 0.0
 		for i := range rows {
@@ -79,15 +85,8 @@ func TestSquares(t *testing.T) {
 func TestQuery(t *testing.T) {
 	const atoms, dim = 50, 7
 	rng := rand.New(rand.NewPCG(3, 4))
-	numbers := func(n int) []float32 {
-		x := make([]float32, n)
-		for i := range x {
-			x[i] = float32(rng.NormFloat64())
-		}
-		return x
-	}
-	d := &Dictionary{Dim: dim, Atoms: numbers(atoms * dim)}
-	x := numbers(dim)
+	d := &Dictionary{Dim: dim, Atoms: normal(rng, atoms*dim)}
+	x := normal(rng, dim)
 	steering := map[int]float64{3: 0.5, 4: -0.5, 49: 10}
 	norm := math.Sqrt(blas32.DDot(blas32.Vector{N: dim, Inc: 1, Data: x}, blas32.Vector{N: dim, Inc: 1, Data: x}))
 	for _, signed := range []bool{false, true} {

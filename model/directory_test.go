@@ -1,6 +1,8 @@
 package model
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,13 +25,6 @@ import (
 // testModel returns a model with random numbers.
 func testModel(rows, dim, atoms int, center bool) *Model {
 	rng := rand.New(rand.NewPCG(1, 2))
-	values := func(n int) []float32 {
-		v := make([]float32, n)
-		for i := range v {
-			v[i] = float32(rng.NormFloat64())
-		}
-		return v
-	}
 	t := Training{
 		Input: Input{Name: "vectors.txt", SHA256: strings.Repeat("0f", 32), Rows: rows, Dim: dim},
 		Recipe: Paper{
@@ -41,10 +36,10 @@ func testModel(rows, dim, atoms int, center bool) *Model {
 	m := &Model{
 		Info:       Info{Format: FormatVersion, Training: t, Encoding: t.PaperEncoding()},
 		Codes:      &vectors.Sparse{CSR: vectors.CSR{Rows: rows, Cols: atoms, Ptr: []int64{0}}},
-		Dictionary: Dictionary{Dim: dim, Atoms: values(dim * atoms)},
+		Dictionary: Dictionary{Dim: dim, Atoms: normal(rng, dim*atoms)},
 	}
 	if center {
-		m.Dictionary.Mean = values(dim)
+		m.Dictionary.Mean = normal(rng, dim)
 	}
 	for i := range rows {
 		m.Codes.IDs = append(m.Codes.IDs, fmt.Sprintf("word %d \u00a0é", i))
@@ -55,7 +50,7 @@ func testModel(rows, dim, atoms int, center bool) *Model {
 		}
 		m.Codes.Ptr = append(m.Codes.Ptr, int64(len(m.Codes.Index)))
 	}
-	m.Codes.Value = values(len(m.Codes.Index))
+	m.Codes.Value = normal(rng, len(m.Codes.Index))
 	return m
 }
 
@@ -70,6 +65,14 @@ func save(t *testing.T, dir string, force bool, m *Model) {
 	t.Helper()
 	testonly.Must(t, modeldir.NewTarget(dir, force).Check())
 	testonly.Must(t, m.Save(dir, force))
+}
+
+// saved saves a model and returns its directory.
+func saved(t *testing.T, m *Model) (dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "model")
+	save(t, dir, false, m)
+	return dir
 }
 
 // expectModel checks that dir holds m, and that dir's parent holds nothing else.
@@ -105,8 +108,7 @@ func TestRoundTrip(t *testing.T) {
 		"a shard": shard, "texts": textModel(), "themes": themeModel(),
 	} {
 		t.Run(name, func(t *testing.T) {
-			whole, byRows := filepath.Join(t.TempDir(), "model"), filepath.Join(t.TempDir(), "model")
-			save(t, whole, false, m)
+			whole, byRows := saved(t, m), filepath.Join(t.TempDir(), "model")
 			testonly.Must(t, saveRows(t.Context(), byRows, m))
 			files, err := os.ReadDir(whole)
 			testonly.Must(t, err)
@@ -130,10 +132,9 @@ func TestRoundTrip(t *testing.T) {
 
 // A dictionary alone is a model, too.
 func TestDictionaryAlone(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "model")
 	m := testModel(20, 3, 11, true)
 	m.Codes, m.Info.Encoding = nil, nil
-	save(t, dir, false, m)
+	dir := saved(t, m)
 	expectModel(t, dir, m)
 	expectNames(t, dir, modeldir.Dictionary, modeldir.Mean, modeldir.Info)
 	_, err := readAll(dir)
@@ -171,12 +172,11 @@ func TestCheckSaveRefuses(t *testing.T) {
 	write("other/model.json", `{"format": "layers-model"}`)
 	write("unversioned/model.json", `{}`)
 	write("notes/notes.txt", "x")
-	save(t, path("model"), false, testModel(2, 2, 3, false))
-	save(t, path("annotated"), false, testModel(2, 2, 3, false))
+	for _, name := range []string{"model", "annotated", "resumable", "nested"} {
+		save(t, path(name), false, testModel(2, 2, 3, false))
+	}
 	write("annotated/notes.txt", "x")
-	save(t, path("resumable"), false, testModel(2, 2, 3, false))
 	write("resumable/state/mine.npy", "x")
-	save(t, path("nested"), false, testModel(2, 2, 3, false))
 	write("nested/mean.npy/notes.txt", "x")
 
 	for _, tt := range []struct {
@@ -244,48 +244,52 @@ func TestSaveRefuses(t *testing.T) {
 		{"fewer values of a column", ofTexts(func(m *Model) { m.Codes.Texts.Columns[1].Values = nil }), "wrong number of values (got 0, want 4)"},
 		{"NaN in a metric", func(m *Model) { m.Info.Training.Epochs[0].Error = math.NaN() }, "model.json"},
 	} {
-		dir := filepath.Join(t.TempDir(), "model")
-		old := testModel(3, 2, 3, false)
-		save(t, dir, false, old)
-		m := testModel(2, 2, 3, true)
+		old, m := testModel(3, 2, 3, false), testModel(2, 2, 3, true)
+		dir := saved(t, old)
 		tt.spoil(m)
 		testonly.ErrorSays(t, tt.name, m.Save(dir, true), tt.want)
 		expectModel(t, dir, old)
+		var b bytes.Buffer
+		if err := m.WriteSafetensors(&b); err == nil || b.Len() > 0 {
+			t.Errorf("%s: WriteSafetensors writes %d bytes, error %v", tt.name, b.Len(), err)
+		}
 	}
 }
 
 // Known returns the number of training words if the codes are of all words of the same file.
 func TestKnown(t *testing.T) {
-	best := Best{Common: Common{Atoms: 3}, TrainRows: 40, Order: Frequency}
-	in := Input{SHA256: "x", Rows: 60}
 	for _, tt := range []struct {
 		name   string
-		change func(b *Best, e *Encoding)
+		change func(i *Info)
 		want   int
 	}{
-		{"all words of the file", func(*Best, *Encoding) {}, 40},
-		{"no order", func(b *Best, _ *Encoding) { b.Order = None }, 0},
-		{"another file", func(_ *Best, e *Encoding) { e.Input.SHA256 = "y" }, 0},
-		{"no file", func(_ *Best, e *Encoding) { e.Input.SHA256 = "" }, 0},
-		{"a shard", func(_ *Best, e *Encoding) { e.Shard = &Shard{Index: 1, Of: 2, Rows: 60} }, 0},
-		{"all taught", func(b *Best, _ *Encoding) { b.TrainRows = 60 }, 0},
-		{"fewer words than taught", func(b *Best, _ *Encoding) { b.TrainRows = 61 }, 0},
+		{"all words of the file", func(*Info) {}, 40},
+		{"no order", func(i *Info) { i.Training.Recipe = Best{TrainRows: 40, Order: None} }, 0},
+		{"another file", func(i *Info) { i.Encoding.Input.SHA256 = "y" }, 0},
+		{"no file", func(i *Info) { i.Training.Input.SHA256, i.Encoding.Input.SHA256 = "", "" }, 0},
+		{"a shard", func(i *Info) { i.Encoding.Shard = &Shard{Index: 1, Of: 2, Rows: 60} }, 0},
+		{"all taught", func(i *Info) { i.Encoding.Input.Rows = 40 }, 0},
+		{"fewer words than taught", func(i *Info) { i.Encoding.Input.Rows = 39 }, 0},
+		{"no codes", func(i *Info) { i.Encoding = nil }, 0},
+		{"the recipe paper", func(i *Info) { i.Training.Recipe = Paper{} }, 0},
 	} {
-		b, e := best, Encoding{Input: in}
-		tt.change(&b, &e)
-		i := Info{Training: Training{Input: Input{SHA256: "x", Rows: b.TrainRows}, Recipe: b}, Encoding: &e}
-		if e.Input.SHA256 == "" {
-			i.Training.Input.SHA256 = ""
+		i := Info{
+			Training: Training{Input: Input{SHA256: "x"}, Recipe: Best{TrainRows: 40, Order: Frequency}},
+			Encoding: &Encoding{Input: Input{SHA256: "x", Rows: 60}},
 		}
+		tt.change(&i)
 		if got := i.Known(); got != tt.want {
 			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
 		}
 	}
-	if got := (&Info{Training: Training{Recipe: best}}).Known(); got != 0 {
-		t.Errorf("without codes: %d", got)
-	}
-	if got := (&Info{Training: Training{Recipe: Paper{}}, Encoding: &Encoding{Input: in}}).Known(); got != 0 {
-		t.Errorf("of the recipe paper: %d", got)
+}
+
+// model.json lists the input files if they are few. Otherwise it has only their number.
+func TestNewInput(t *testing.T) {
+	for files, listed := range map[int]int{0: 0, 2: 2, 100: 100, 101: 0} {
+		if in := NewInput(&vectors.Source{Files: make([]vectors.File, files)}); in.FileCount != files || len(in.Files) != listed {
+			t.Errorf("of %d files: number %d, %d listed, want %d", files, in.FileCount, len(in.Files), listed)
+		}
 	}
 }
 
@@ -348,9 +352,7 @@ func wantOpenError(t *testing.T, what, dir, file, want string) {
 func TestOpenBad(t *testing.T) {
 	mix := func(name string, from *Model) func(t *testing.T, dir string) {
 		return func(t *testing.T, dir string) {
-			other := filepath.Join(t.TempDir(), "other")
-			save(t, other, false, from)
-			testonly.Must(t, os.Rename(filepath.Join(other, name), filepath.Join(dir, name)))
+			testonly.Must(t, os.Rename(filepath.Join(saved(t, from), name), filepath.Join(dir, name)))
 		}
 	}
 	replace := func(name, old, new string) func(t *testing.T, dir string) {
@@ -380,9 +382,7 @@ func TestOpenBad(t *testing.T) {
 		{"dimensions", replace(modeldir.Info, `"dim": 2`, `"dim": 3`), modeldir.Dictionary, "[3 3]"},
 		{"atoms", replace(modeldir.Info, `"atoms": 3`, `"atoms": 4`), modeldir.Dictionary, "[4 2]"},
 		{"not centred", replace(modeldir.Info, `"center": true`, `"center": false`), modeldir.Mean, "not centred"},
-		{"codes of fewer words", mix(modeldir.Codes, testModel(3, 2, 3, true)), modeldir.Codes, "3×3"},
 		{"codes of more atoms", mix(modeldir.Codes, testModel(4, 2, 5, true)), modeldir.Codes, "4×5"},
-		{"dictionary of more atoms", mix(modeldir.Dictionary, testModel(4, 2, 5, true)), modeldir.Dictionary, "[5 2]"},
 		{"longer mean", mix(modeldir.Mean, testModel(4, 3, 3, true)), modeldir.Mean, "[3]"},
 		{"NaN in the dictionary", replace(modeldir.Dictionary, bits, "\x00\x00\xc0\x7f"), modeldir.Dictionary, "value 0 is NaN"},
 		{"changed code", replace(modeldir.Codes, bits, "\x00\x00\x80\x40"), modeldir.Codes, "checksum"},
@@ -398,10 +398,9 @@ func TestOpenBad(t *testing.T) {
 		{"a carriage return in a word", replace(modeldir.Words, "word 1", "word\r1"), modeldir.Words, "line 2, "},
 		{"two words a line", replace(modeldir.Words, "\nword 1", " word 1"), modeldir.Words, "fewer rows than the 4 that model.json says"},
 	} {
-		dir := filepath.Join(t.TempDir(), "model")
 		m := testModel(4, 2, 3, true)
 		m.Dictionary.Atoms[0], m.Codes.Value[0] = 1, 1
-		save(t, dir, false, m)
+		dir := saved(t, m)
 		tt.spoil(t, dir)
 		wantOpenError(t, tt.name, dir, tt.file, tt.want)
 	}
@@ -410,7 +409,6 @@ func TestOpenBad(t *testing.T) {
 
 // While a model is replaced repeatedly, Open returns the old model or the new one, never a mixture.
 func TestOpenWhileReplaced(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "model")
 	a, b := testModel(200, 20, 30, true), testModel(200, 20, 30, true)
 	for i := range b.Dictionary.Atoms {
 		b.Dictionary.Atoms[i]++
@@ -419,21 +417,15 @@ func TestOpenWhileReplaced(t *testing.T) {
 		b.Codes.Value[i] = 2
 	}
 	b.Codes.IDs[7] = "other"
-	save(t, dir, false, a)
-	stop, stopped := make(chan struct{}), make(chan error)
+	dir := saved(t, a)
+	ctx, stop := context.WithCancel(t.Context())
+	stopped := make(chan error)
 	go func() {
-		for i := 0; ; i++ {
-			select {
-			case <-stop:
-				stopped <- nil
-				return
-			default:
-			}
-			if err := []*Model{b, a}[i%2].Save(dir, true); err != nil {
-				stopped <- err
-				return
-			}
+		var err error
+		for i := 0; err == nil && ctx.Err() == nil; i++ {
+			err = []*Model{b, a}[i%2].Save(dir, true)
 		}
+		stopped <- err
 	}()
 	for range 300 {
 		m, err := Open(dir)
@@ -456,14 +448,13 @@ func TestOpenWhileReplaced(t *testing.T) {
 			}
 		}
 	}
-	close(stop)
+	stop()
 	testonly.Must(t, <-stopped)
 }
 
 func TestLabelsPath(t *testing.T) {
 	m := testModel(20, 3, 11, false)
-	dir := filepath.Join(t.TempDir(), "model")
-	save(t, dir, false, m)
+	dir := saved(t, m)
 	path, err := modeldir.LabelsPath(dir)
 	if err != nil || path != filepath.Join(dir, "labels.json") {
 		t.Errorf("%s, %v", path, err)

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -32,9 +33,8 @@ func TestSaveFailsToWrite(t *testing.T) {
 
 	exe, err := os.Executable()
 	testonly.Must(t, err)
-	dir := filepath.Join(t.TempDir(), "model")
 	old := testModel(3, 2, 3, false)
-	save(t, dir, false, old)
+	dir := saved(t, old)
 	cmd := exec.Command(exe, "-test.run=^TestSaveFailsToWrite$")
 	cmd.Env = append(os.Environ(), variable+"="+dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -45,6 +45,26 @@ func TestSaveFailsToWrite(t *testing.T) {
 	// The same model can be saved without the limit.
 	save(t, dir, true, m)
 	expectModel(t, dir, m)
+}
+
+// A sparse file can have any size without occupying the disk.
+func TestOpenFilesOfHoles(t *testing.T) {
+	const size = 1 << 42
+	dir := saved(t, testModel(4, 2, 3, true))
+	for _, name := range []string{modeldir.Info, modeldir.Words, modeldir.Codes, modeldir.Dictionary, modeldir.Mean} {
+		path := filepath.Join(dir, name)
+		info, err := os.Stat(path)
+		testonly.Must(t, err)
+		if err := os.Truncate(path, size); err != nil {
+			t.Skip(err) // the file system has no sparse files
+		}
+		for how, open := range openings {
+			if _, err := open(dir); err != nil && !strings.Contains(err.Error(), name+": ") || err == nil && how == "Open" {
+				t.Errorf("%s of %d bytes, %s: error %v", name, size, how, err)
+			}
+		}
+		testonly.Must(t, os.Truncate(path, info.Size()))
+	}
 }
 
 // All files are read from the directory that was opened, even if its path briefly leads to another one.

@@ -4,7 +4,6 @@ package model
 
 import (
 	"math"
-	"path/filepath"
 	"slices"
 	"testing"
 )
@@ -15,9 +14,7 @@ func TestOpenMostEpochs(t *testing.T) {
 	changePaper(m, func(p *Paper) { p.Epochs = maxEpochs })
 	const long = -math.MaxFloat64
 	m.Info.Training.Epochs = slices.Repeat([]Epoch{{maxEpochs, long, long, long, long, 1.2345678901234567e-300, long, long, math.MaxInt32, long, long}}, maxEpochs)
-	dir := filepath.Join(t.TempDir(), "model")
-	save(t, dir, false, m)
-	got, err := Open(dir)
+	got, err := Open(saved(t, m))
 	if err != nil || len(got.Info.Training.Epochs) != maxEpochs {
 		t.Errorf("error %v", err)
 	}

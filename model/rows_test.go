@@ -75,8 +75,7 @@ func readAll(dir string) (*Model, error) {
 
 // Rows refuses a model that has replaced the opened one.
 func TestRowsReplaced(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "model")
-	save(t, dir, false, testModel(4, 2, 3, false))
+	dir := saved(t, testModel(4, 2, 3, false))
 	m, err := OpenDictionary(dir)
 	testonly.Must(t, err)
 	save(t, dir, true, testModel(5, 2, 3, false))

@@ -28,8 +28,7 @@ func textModel() *Model {
 }
 
 func TestOpenBadTexts(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "model")
-	testonly.Must(t, textModel().Save(dir, false))
+	dir := saved(t, textModel())
 	path := filepath.Join(dir, modeldir.Texts)
 	good := testonly.ReadFile(t, path)
 	_, rest, _ := strings.Cut(string(good), "\n")

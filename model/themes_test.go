@@ -36,8 +36,7 @@ func TestBadThemes(t *testing.T) {
 		spoil(m)
 		testonly.ErrorSays(t, "saved", m.Save(filepath.Join(t.TempDir(), "model"), false), want)
 	}
-	dir := filepath.Join(t.TempDir(), "model")
-	save(t, dir, false, themeModel())
+	dir := saved(t, themeModel())
 	path := filepath.Join(dir, modeldir.Themes)
 	good := testonly.ReadFile(t, path)
 	other := testonly.ReadFile(t, filepath.Join(dir, modeldir.Dictionary))

@@ -98,5 +98,4 @@ func TestRealDataTable(t *testing.T) {
 			}
 		}
 	}
-
 }

@@ -2,10 +2,11 @@ package e2e
 
 import (
 	"bytes"
-	"fmt"
+	"encoding/json"
 	"io"
 	"math/rand/v2"
 	"os/exec"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -86,6 +87,46 @@ def check(name, got, want):
     assert (got == want).all(), name
 `
 
+// SciPy reads the numbers of a model and of its export, each as the test knows it. SciPy's own matrices are read.
+func TestSciPyReadsWhatWeWrite(t *testing.T) {
+	t.Parallel()
+	m := oddModel()
+	dir := clitest.Save(t, m)
+	exportAll(t, dir, "csr")
+	rows := make([][2]any, m.Codes.Rows)
+	for i := range rows {
+		rows[i][0], rows[i][1] = m.Codes.Row(i)
+	}
+	want, err := json.Marshal(map[string]any{"words": m.Codes.IDs, "codes": rows, "dictionary": m.Dictionary.Atoms, "mean": m.Dictionary.Mean})
+	testonly.Must(t, err)
+	dir.Write(t, "want.json", want)
+	runPython(t, dir, readModel+`
+want = json.load(open("want.json"))
+codes = np.zeros(A.shape, np.float32)
+for row, (columns, values) in enumerate(want["codes"]):
+    codes[row, columns or []] = np.array(values or [], np.float32)
+assert words == want["words"]
+assert A.format == "csr" and A.has_canonical_format and A.indices.dtype == A.indptr.dtype == np.int32
+check("codes.npz", dense, codes)
+check("dictionary.npy", D, np.array(want["dictionary"], np.float32).reshape(A.shape[1], -1))
+check("mean.npy", np.load("model/mean.npy"), np.array(want["mean"], np.float32))
+check("csr", scipy.sparse.load_npz("out.csr").toarray(), codes)
+
+scipy.sparse.save_npz("compressed.npz", A)
+scipy.sparse.save_npz("array.npz", scipy.sparse.csr_array(A), compressed=False)
+A.indices, A.indptr = A.indices.astype(np.int64), A.indptr.astype(np.int64)
+scipy.sparse.save_npz("int64.npz", A.astype(np.float64))
+`)
+	for _, name := range []string{"compressed.npz", "array.npz", "int64.npz"} {
+		codes, err := readCSR(dir.Read(t, name))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if !reflect.DeepEqual(codes, &m.Codes.CSR) {
+			t.Errorf("%s: codes differ", name)
+		}
+	}
+}
+
 func TestGensimReadsWhatWeWrite(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Save(t, oddModel())
@@ -139,15 +180,7 @@ func TestPyArrowReadsWhatWeWrite(t *testing.T) {
 	exportAll(t, dir, "parquet")
 
 	// One table has more rows than a row group, and another has none.
-	rng := rand.New(rand.NewPCG(11, 12))
-	large := &vectors.Sparse{CSR: vectors.CSR{Rows: 1000, Cols: 20_000, Ptr: []int64{0}}}
-	for i := range large.Rows {
-		for k := rng.IntN(1 + i%10*4); k < large.Cols; k += 1 + rng.IntN(5*(i%4)+1) {
-			large.Index, large.Value = append(large.Index, int32(k)), append(large.Value, rng.Float32())
-		}
-		large.Ptr = append(large.Ptr, int64(len(large.Index)))
-		large.IDs = append(large.IDs, fmt.Sprint(i))
-	}
+	large := clitest.RandomCodes(11, 1000, 20_000, 0.4)
 	large.IDs[500] = ""
 	none := &vectors.Sparse{CSR: vectors.CSR{Cols: 7, Ptr: []int64{0}}}
 	for name, codes := range map[string]*vectors.Sparse{"large": large, "none": none} {
@@ -180,15 +213,15 @@ def compare(table, words, want):
 
 compare(pa.parquet.read_table("out.parquet"), words, A)
 
-large, numbers = scipy.sparse.load_npz("large.npz"), [str(i) for i in range(1000)]
-numbers[500] = ""
+large, words = scipy.sparse.load_npz("large.npz"), [f"word{i}" for i in range(1000)]
+words[500] = ""
 f = pa.parquet.ParquetFile("large.parquet")
 assert f.num_row_groups > 1 and f.metadata.num_rows == 1000
 assert sum(f.metadata.row_group(i).num_rows for i in range(f.num_row_groups)) == 1000
-compare(pa.parquet.read_table("large.parquet"), numbers, large)
+compare(pa.parquet.read_table("large.parquet"), words, large)
 # A column, and a row group, can be read without the others.
 assert pa.parquet.read_table("large.parquet", columns=["values"])["values"].combine_chunks().flatten().to_numpy().sum() == large.data.sum()
-assert f.read_row_group(1)["word"].to_pylist() == numbers[f.metadata.row_group(0).num_rows:][:f.metadata.row_group(1).num_rows]
+assert f.read_row_group(1)["word"].to_pylist() == words[f.metadata.row_group(0).num_rows:][:f.metadata.row_group(1).num_rows]
 
 none = scipy.sparse.load_npz("none.npz")
 compare(pa.parquet.read_table("none.parquet"), [], none)

@@ -46,8 +46,8 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
-			dir := whole.Copy(t)
-			before := dir.Tree(t)
+			dir, before := clitest.New(t), whole.Tree(t)
+			dir.Restore(t, before)
 			dir.MustRun(t, line)
 			old, _ := split(before)
 			done, _ := split(dir.Tree(t))

@@ -25,33 +25,32 @@ func TestSignalEndsWaiting(t *testing.T) {
 	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
 	dir.MustRun(t, "intrusion make X=in.txt -n 4 -o test.tsv")
 	dir.Write(t, "pairs.txt", []byte("word0 word1 1\n"))
-	testonly.Must(t, syscall.Mkfifo(dir.Path("pipe"), 0o666))
-	before := withoutPipe(t, dir)
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	testonly.Must(t, syscall.Mkfifo(pipe, 0o666))
+	before := dir.Tree(t)
 	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
 
 	// These commands read the pipe. They wait for input once they have opened it.
 	for i, args := range []string{
-		"paper train pipe -o model",
-		"encode old pipe -o new --quiet",
-		"top pipe",
-		"eval old --wordsim pipe",
-		"eval pipe --wordsim pairs.txt",
-		"intrusion make X=pipe -o other.tsv",
-		"intrusion score pipe test.tsv",
-		"intrusion score test.key.json pipe",
-		"intrusion auto old --input pipe --reference in.txt",
+		"paper train PIPE -o model",
+		"encode old PIPE -o new --quiet",
+		"top PIPE",
+		"eval old --wordsim PIPE",
+		"eval PIPE --wordsim pairs.txt",
+		"intrusion make X=PIPE -o other.tsv",
+		"intrusion score PIPE test.tsv",
+		"intrusion score test.key.json PIPE",
+		"intrusion auto old --input PIPE --reference in.txt",
 	} {
 		t.Run(args, func(t *testing.T) {
-			cmd := dir.Command(strings.Fields(args)...)
+			cmd := dir.Command(strings.Fields(strings.ReplaceAll(args, "PIPE", pipe))...)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
-			signalAtPipe(t, cmd, dir.Path("pipe"), signals[i%len(signals)])
+			signalAtPipe(t, cmd, pipe, signals[i%len(signals)])
 			checkInterrupted(t, cmd.ProcessState, stderr.String(), "")
 		})
 	}
-	if changed := before.Differences(withoutPipe(t, dir)); changed != nil {
-		t.Errorf("changed files: %q", changed)
-	}
+	dir.Unchanged(t, before)
 
 	// These commands write more than a pipe holds. The test reads only the first byte.
 	dir.Write(t, "large.txt", clitest.Text(clitest.Vectors(3000, 20)))
@@ -72,23 +71,14 @@ func TestSignalEndsWaiting(t *testing.T) {
 			cmd.Stderr = &stderr
 			testonly.Must(t, cmd.Start())
 			w.Close()
-			if _, err := io.ReadFull(r, make([]byte, 1)); err != nil {
-				t.Fatal(err)
-			}
+			_, err = io.ReadFull(r, make([]byte, 1))
+			testonly.Must(t, err)
 			cmd.Process.Signal(signals[i%len(signals)])
 			defer time.AfterFunc(time.Minute, func() { cmd.Process.Kill() }).Stop()
 			cmd.Wait()
 			checkInterrupted(t, cmd.ProcessState, stderr.String(), "")
 		})
 	}
-}
-
-// withoutPipe returns the tree of the current directory except the pipe, which can't be read.
-func withoutPipe(t *testing.T, dir clitest.Dir) clitest.Tree {
-	t.Helper()
-	testonly.Must(t, os.Rename(dir.Path("pipe"), dir.Path("../pipe")))
-	defer os.Rename(dir.Path("../pipe"), dir.Path("pipe"))
-	return dir.Tree(t)
 }
 
 // signalAtPipe runs a command, and sends it a signal when it has opened a pipe for reading. It kills a command that hasn't

@@ -88,9 +88,8 @@ func TestReport(t *testing.T) {
 		reference.Data = append(reference.Data, e.X.Row(i)[:6]...)
 	}
 	var err error
-	if e.Test, err = intrusion.NewTest(e.X, reference, e.X.IDs); err != nil {
-		t.Fatal(err)
-	}
+	e.Test, err = intrusion.NewTest(e.X, reference, e.X.IDs)
+	testonly.Must(t, err)
 	testonly.Must(t, e.Report(t.Context()))
 	files := read(t, e.Dir)
 	tuning, err := e.Tune(t.Context())
@@ -144,9 +143,8 @@ func read(t *testing.T, dir string) map[string]string {
 func TestRefusesModels(t *testing.T) {
 	t.Parallel()
 	e := experiments(t)
-	if _, err := e.Tune(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	_, err := e.Tune(t.Context())
+	testonly.Must(t, err)
 	settings, vectors, words, renamed := *e, *e, *e, *e.X
 	settings.Recipe.Center = true
 	vectors.X = e.X.Slice(0, 100)

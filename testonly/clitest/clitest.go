@@ -160,14 +160,6 @@ func (d Dir) Learned(t testing.TB, name string) string {
 	return string(d.Read(t, name+"/codes.npz")) + string(d.Read(t, name+"/dictionary.npy"))
 }
 
-// Copy returns another directory with the same files.
-func (d Dir) Copy(t testing.TB) Dir {
-	t.Helper()
-	other := New(t)
-	other.Restore(t, d.Tree(t))
-	return other
-}
-
 // A Tree is the content of a directory, by path. The paths of directories end in a slash.
 type Tree map[string]string
 
@@ -188,7 +180,7 @@ func (d Dir) Tree(t testing.TB) Tree {
 	return all
 }
 
-// Restore restores the content that Tree returned.
+// Restore restores the content that Tree returned, of this directory or of another.
 func (d Dir) Restore(t testing.TB, before Tree) {
 	t.Helper()
 	after := d.Tree(t)
