@@ -109,7 +109,7 @@ func (s *searchLane) prepare(e *encoder, y simd.Matrix, rows int) {
 		for j, v := range y.Row(i) {
 			scaled[j] = float32(float64(v) * row.scale)
 		}
-		bytes := s.quantise(e, i, scaled, simd.Largest(scaled))
+		bytes := s.quantise(e, i, scaled, float32(float64(top)*row.scale))
 		row.reach = e.coarse.Reach / 2 * row.step * float32(math.Sqrt(float64(float32(e.kernels.SquaresOfBytes(bytes[:e.dim])))))
 	}
 }
@@ -137,7 +137,7 @@ func (e *encoder) enter(s *searchLane, rows int, threshold float64) {
 	s.open, s.entered = s.open[:0], simd.Sized(s.entered, len(s.bytes))
 	for i := range rows {
 		row := &s.rows[i]
-		if row.full = row.skipped || row.nonzeros() >= e.capacity; !row.full {
+		if row.full = row.skipped || row.n >= e.capacity && row.nonzeros() >= e.capacity; !row.full {
 			copy(s.entered[len(s.open)*pitch:], s.bytes[i*pitch:][:pitch])
 			s.open = append(s.open, i)
 			row.next = append(append(row.next[:0], 0), row.ends...)
