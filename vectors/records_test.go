@@ -380,24 +380,32 @@ func TestReadTableAsWordList(t *testing.T) {
 			if err != nil || !reflect.DeepEqual(got, tt.want) || source.Columns != tt.columns || source.WordsSHA256 == "" {
 				t.Errorf("%s: %+v of %+v, error %v", tt.name, got, source, err)
 			}
+			if warning := tt.o.WordList + `: columns not read: "count" (number)`; tt.columns == "" && !slices.Equal(source.Warnings, []string{warning}) {
+				t.Errorf("%s: warnings %q, want %q", tt.name, source.Warnings, warning)
+			}
 		}
 	}
 	for list, message := range map[string]string{
-		"word,n\na,1\nb,2\n":               "FILE: LIST has fewer rows than the vectors (got 2 rows)",
-		"word,n\na,1\nb,2\nc,3\nd,4\n":     "FILE: LIST has more rows than the vectors (got more than 3 rows)",
-		"word,n\na,1\nb\nc,3\n":            `FILE: row 2: word "b": row 2 of LIST: the row has the wrong number of cells (got 1, want 2)`,
-		"id,text\na,b\na,b\nc,b\n":         `FILE: row 2: a previous row has the same id, "a"`,
-		"text,n\n\"a,1\n":                  "LIST:2: the quote that begins in this line doesn't end within the file, or within 33554432 bytes",
-		"label\tcount\na\t1\nb\t2\nc\t3\n": "LIST:1: the word contains a tab; a word list has one column without a header, or a header with a column word or text",
+		"word,n\na,1\nb,2\n":               "LIST: the word list, read as CSV, has fewer words than rows (got 2 words)",
+		"word,n\na,1\nb,2\nc,3\nd,4\n":     "LIST: the word list, read as CSV, has more words than rows (got more than 3 words)",
+		"word,n\na,1\nb\nc,3\n":            `LIST:3: word "b": read as CSV: the row has the wrong number of cells (got 1, want 2)`,
+		"id,text\na,\"b\n\"\na,b\nc,b\n":   `LIST:4: a previous row has the same id, "a"`,
+		"text,n\na,1\nb,2\n\"c,1\n":        "LIST:4: the quote that begins in this line doesn't end within the file, or within 33554432 bytes",
+		"label\tcount\na\t1\nb\t2\nc\t3\n": "LIST:1: the word contains a tab; " + listAdvice,
+		"key,body\na,b\nc,d\ne,f\n":        "LIST: the word list has more words than rows (got more than 3 words); " + listAdvice,
+		`{"text":""}`:                      "LIST: the word list, read as JSON lines, has fewer words than rows (got 1 words)",
 		`{"n":1}`:                          `LIST: no column has words or texts (columns: ["n"])`,
 	} {
 		checkError(t, tempFile(t, array), ReadOptions{WordList: tempFile(t, list)}, message)
 	}
-	// Lines with commas are a table only if the header names words or texts.
-	got, _, err := Read(t.Context(), []string{tempFile(t, array)}, ReadOptions{WordList: tempFile(t, "well, yes\nno, not yet\nif, then\n")})
-	if err != nil || got.IDs[0] != "well, yes" {
-		t.Errorf("%+v, error %v", got, err)
+	// Texts aren't a table if no column is named as words or texts, or if only their first line looks like a table.
+	for _, lines := range []string{"well, yes\nno, not yet\nif, then\n", "Content, price and quality were good.\nfine\nno, not, yet\n", ", a\nb, c\nd, e\n", "{}\na\nb\n"} {
+		got, _, err := Read(t.Context(), []string{tempFile(t, array)}, ReadOptions{WordList: tempFile(t, lines), Rows: KindTexts})
+		if err != nil || !slices.Equal(got.Texts.Text, strings.Split(lines, "\n")[:3]) {
+			t.Errorf("%+v, error %v", got, err)
+		}
 	}
+	checkError(t, tempFile(t, array), ReadOptions{WordList: tempFile(t, "key,body\na,b\nc,d\ne,f\n"), TextColumn: "bdy"}, `LIST: has no column "bdy" (columns: ["key" "body"])`)
 	checkError(t, tempFile(t, array), ReadOptions{WordList: tempFile(t, "a\nb\nc\n"), IDColumn: "id"}, "FILE: "+errColumns.Error())
 }
 
