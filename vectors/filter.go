@@ -575,8 +575,8 @@ func areTexts(names []string) bool {
 // checkVector returns an error if a number is infinite or NaN. The parser of text checks
 // its own numbers.
 func checkVector(vector []float32) error {
-	if i := float32s.NotFinite(vector); i >= 0 {
-		return fmt.Errorf("value %d is %w (got %v)", i+1, errNotNumber, vector[i])
+	if i, problem := tabular.NotFinite(vector); i >= 0 {
+		return fmt.Errorf("value %d is %s", i+1, problem)
 	}
 	return nil
 }

@@ -281,7 +281,7 @@ var oddInputs = []oddInput{
 			`FILE:3: word "c": value 2 is not a finite number (got "nan"), FILE:5: word "e\xff": the word isn't UTF-8, …)`},
 	{"malformed rows dropped from a binary", "3 1\na \x00\x00\x80\x3fb \x00\x00\xc0\x7f\nc\nd \x00\x00\x80\x3f", ReadOptions{SkipBad: true},
 		&Dense{IDs: []string{"a"}, Dim: 1, Data: []float32{1}},
-		`malformed rows dropped: 2 (FILE: row 2: word "b": value 1 is not a finite number (got NaN), FILE: row 3: word "c\nd": the word contains a tab, a line break or a NUL)`},
+		`malformed rows dropped: 2 (FILE: row 2: word "b": value 1 is not a finite number in the range of float32 (got NaN), FILE: row 3: word "c\nd": the word contains a tab, a line break or a NUL)`},
 	{"zstd with a window of 128 MiB", zstandardWindow(27, "a 1 2\n"), ReadOptions{},
 		&Dense{IDs: []string{"a"}, Dim: 2, Data: []float32{1, 2}}, ""},
 	{"a row with a NUL dropped", "a 1 2\nb\x00c 3 4\nd 5 6\n", ReadOptions{SkipBad: true},
@@ -359,7 +359,7 @@ var badInputs = []badInput{
 
 	{"a binary cut in a word", "2 1\na \x00\x00\x80\x3f\nb", "FILE: the file is cut short: its header declares more rows (got 1, want 2)"},
 	{"a binary cut in a vector", "2 1\na \x00\x00\x80\x3f\nb \x00\x00", "FILE: the file is cut short: its header declares more rows (got 1, want 2)"},
-	{"infinity in a binary", "1 1\na \x00\x00\x80\xff", `FILE: row 1: word "a": value 1 is not a finite number (got -Inf)`},
+	{"infinity in a binary", "1 1\na \x00\x00\x80\xff", `FILE: row 1: word "a": value 1 is not a finite number in the range of float32 (got -Inf)`},
 	{"an empty word in a binary", "1 1\n \x00\x00\x80\x3f", `FILE: row 1: the word is empty`},
 	{"a newline in a word of a binary", "1 1\n\n\na \x00\x00\x80\x3f", `FILE: row 1: word "\na": the word contains a tab, a line break or a NUL`},
 	{"no end of a word in a binary", "1 1\n" + strings.Repeat("\x01", window), "FILE: damaged: a word doesn't end within 1048576 bytes"},
@@ -372,7 +372,7 @@ var badInputs = []badInput{
 
 	{"npz without arrays", zipFile("glove.txt", "a 1 2\n"), "FILE: is a zip archive without NumPy arrays; unzip it first"},
 	{"safetensors cut short", half(tensorFile(sample(), "vectors")), "FILE: truncated: the tensors need 284 bytes, the file has 74"},
-	{"safetensors of NaN", tensorFile(&Dense{IDs: []string{"a", "b"}, Dim: 1, Data: []float32{1, float32(math.NaN())}}, "x"), `FILE: row 2: word "1": value 1 is not a finite number (got NaN)`},
+	{"safetensors of NaN", tensorFile(&Dense{IDs: []string{"a", "b"}, Dim: 1, Data: []float32{1, float32(math.NaN())}}, "x"), `FILE: row 2: word "1": value 1 is not a finite number in the range of float32 (got NaN)`},
 	{"safetensors without a matrix", tensorFile(&Dense{}, "scale"), "FILE: contains no tensor of two dimensions of type F32, F64, F16 or BF16"},
 	{"npz cut short", half(npzFile(sample(), "vectors")), "FILE: not a .npz file: zip: not a valid zip file"},
 }
@@ -446,7 +446,7 @@ func TestReadWordList(t *testing.T) {
 		{"empty word", npyFile(d, false), "\nb\n", "LIST:1: the word is empty"},
 		{"a word that isn't UTF-8", npyFile(d, false), "a\xff\nb\n", `LIST:1: word "a\xff": the word isn't UTF-8`},
 		{"lines of numbers, and too many", "0.5 1\n2 3\n", "1,2\n3,4\n5,6\n", "LIST: the word list has more words than rows (got more than 2 words); " + listAdvice},
-		{"infinity", npyFile(d, true), "a\nb\n", `FILE: row 2: word "b": value 2 is not a finite number (got +Inf)`},
+		{"infinity", npyFile(d, true), "a\nb\n", `FILE: row 2: word "b": value 2 is not a finite number in the range of float32 (got +Inf)`},
 		{"one dimension", npyFile(&Dense{IDs: d.IDs}, false), "a\nb\n", "FILE: the array is not a matrix of rows × dimensions (got shape [2 0])"},
 		{"a long word", npyFile(d, false), "a\n" + strings.Repeat("x", window), "LIST:2: the word is too long (want at most 1048576 bytes)"},
 		{"a JSON array", npyFile(d, false), `[{"word": "a"}, {"word": "b"}]`, "LIST: " + errJSONArray.Error()},
