@@ -284,6 +284,8 @@ var oddInputs = []oddInput{
 		`malformed rows dropped: 2 (FILE: row 2: word "b": value 1 is not a finite number in the range of float32 (got NaN), FILE: row 3: word "c\nd": the word contains a tab, a line break or a NUL)`},
 	{"zstd with a window of 128 MiB", zstandardWindow(27, "a 1 2\n"), ReadOptions{},
 		&Dense{IDs: []string{"a"}, Dim: 2, Data: []float32{1, 2}}, ""},
+	{"gzip of two parts, padded with zeros", gzipped("a 1 2\n") + "\x00" + gzipped("b 3 4\n") + strings.Repeat("\x00", 512), ReadOptions{},
+		&Dense{IDs: []string{"a", "b"}, Dim: 2, Data: []float32{1, 2, 3, 4}}, ""},
 	{"a row with a NUL dropped", "a 1 2\nb\x00c 3 4\nd 5 6\n", ReadOptions{SkipBad: true},
 		&Dense{IDs: []string{"a", "d"}, Dim: 2, Data: []float32{1, 2, 5, 6}}, `malformed rows dropped: 1 (FILE:2: word "b\x00c": the word contains a tab, a line break or a NUL)`},
 	{"a malformed row after a header, and a control character", "3 2\nx 1\ny\x1f 1 2\nz 3 4\n", ReadOptions{SkipBad: true},
@@ -332,6 +334,7 @@ var badInputs = []badInput{
 	{"blank", " \n\n", formatMessage},
 	{"prose", "Call me Ishmael.\nSome years ago - never mind\nhow long precisely\n", formatMessage},
 	{"PNG", "\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR", formatMessage},
+	{"UTF-16", "\xff\xfea\x00 \x001\x00\n\x00", "FILE: " + errUTF16.Error()},
 	{"compressed twice", gzipped(gzipped("a 1 2\n")), formatMessage},
 	{"a pickle", "\x80\x04\x95\x10\x00\x00\x00\x00\x00\x00\x00\x8c\x1dgensim.models.keyedvectors", pickleMessage},
 	{"no words", "0\t0.5\t0\n0\t0\t1.5\n0.1\t0\t0\n", noWordsMessage},
@@ -366,6 +369,7 @@ var badInputs = []badInput{
 
 	{"gzip cut at its end", gzipped("a 1 2\n")[:30], "FILE: the gzip data are cut short"},
 	{"gzip cut in the middle", half(gzipped(manyRows(200000))), "FILE: the gzip data are cut short"},
+	{"gzip before other bytes", gzipped("a 1 2\n") + "\x00padding after", "FILE: damaged gzip data: gzip: invalid header"},
 	{"gzip with a wrong checksum", strings.Replace(gzipped("a 1 2\n"), "\x06\x00\x00\x00", "\x07\x00\x00\x00", 1), "FILE: damaged gzip data: gzip: invalid checksum"},
 	{"zstd cut in the middle", half(zstandard(manyRows(200000))), "FILE: the zstd data are cut short"},
 	{"zstd with a window of 256 MiB", zstandardWindow(28, "a 1 2\n"), "FILE: damaged zstd data: window size exceeded"},
@@ -449,6 +453,7 @@ func TestReadWordList(t *testing.T) {
 		{"infinity", npyFile(d, true), "a\nb\n", `FILE: row 2: word "b": value 2 is not a finite number in the range of float32 (got +Inf)`},
 		{"one dimension", npyFile(&Dense{IDs: d.IDs}, false), "a\nb\n", "FILE: the array is not a matrix of rows × dimensions (got shape [2 0])"},
 		{"a long word", npyFile(d, false), "a\n" + strings.Repeat("x", window), "LIST:2: the word is too long (want at most 1048576 bytes)"},
+		{"UTF-16", npyFile(d, false), "\xfe\xff\x00a\x00\n\x00b\x00\n", "LIST: " + errUTF16.Error()},
 		{"a JSON array", npyFile(d, false), `[{"word": "a"}, {"word": "b"}]`, "LIST: " + errJSONArray.Error()},
 		{"npy cut short, from a stream", half(gzipped(npyFile(d, false))), "a\nb\n", "FILE: the gzip data are cut short"},
 	}
