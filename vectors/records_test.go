@@ -127,6 +127,8 @@ var badRecords = []badInput{
 	{"a short row", "word,e0,e1\na,1,2\nb,1\n", `FILE:3: word "b": the row has the wrong number of cells (got 2, want 3)`},
 	{"a long row after line breaks in cells", "word,e0,e1\n\"a\n\nb\",1,2\n\nc,1,2,3\n", `FILE:2: word "a\n\nb": the word contains a tab, a line break or a NUL`},
 	{"a long row after texts", "text,v\n\"a\n\nb\",[1]\n\nc,[1],3\n", `FILE:6: the row has the wrong number of cells (got 3, want 2)`},
+	{"decimal commas", "text;e0;e1\na, b;0,5;-1,5e3\nc;,5;1,2,3\n", `FILE: no column has vectors (want lists of numbers, or numbers in columns such as e0, e1, …; ` +
+		`got "text" (string), "e0" (string, with a decimal comma), "e1" (string)); name the columns to read`},
 	{"a quote that never ends", "text,v\n\"a\nb\",[1]\n\"c,[1]\nd,[1]\n", `FILE:4: the quote that begins in this line doesn't end within the file, or within 33554432 bytes`},
 	{"a quote in the first row that never ends", "id,text,v\nx,\"c,[1]\nd,e,[1]\n", `FILE:2: the quote that begins in this line doesn't end within the file, or within 33554432 bytes`},
 	{"text behind a quote", "text,v\n\"a\"b,[1]\n", `FILE:2: text follows the closing quote of a cell`},
