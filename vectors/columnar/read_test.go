@@ -141,6 +141,15 @@ func readBytes(t *testing.T, content []byte, o vectors.ReadOptions) (*vectors.De
 	return d, err
 }
 
+// Text may begin with the letters of a magic number.
+func TestReadTextLikeParquet(t *testing.T) {
+	for _, content := range []string{"PARENT 1 2\nb 3 4\n", "PAR1 1 2\n"} {
+		if d, err := readBytes(t, []byte(content), vectors.ReadOptions{}); err != nil || d.IDs[0] != content[:len(d.IDs[0])] {
+			t.Errorf("%q: error %v", content, err)
+		}
+	}
+}
+
 // contents returns the files of testdata that match a pattern.
 func contents(t testing.TB, pattern string) map[string][]byte {
 	t.Helper()
