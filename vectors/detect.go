@@ -52,6 +52,7 @@ var (
 	errNoIDs    = &tabular.OptionError{Option: "WordList", Err: errors.New("no line begins with a word; vectors without words need a file with a word per line")}
 	errTar      = errors.New("is a tar archive; extract its files first")
 	errFastText = errors.New("is a fastText model; use the .vec file beside it, or write its vectors with fasttext print-word-vectors")
+	errUTF16    = errors.New("is UTF-16; convert it to UTF-8 first, as iconv -f UTF-16 -t UTF-8 does")
 	errPickle   = errors.New("is a Python pickle, such as gensim's .kv, which only Python can read; save the vectors with gensim's save_word2vec_format or with numpy.save")
 )
 
@@ -142,9 +143,12 @@ func detect(r *bufio.Reader, listed, pipe bool) (heading, error) {
 	return h, err
 }
 
-// firstLines returns the first window bytes of a file, and whether these are the whole file. It doesn't wait for more
+// firstLines returns the first window bytes of a text file, and whether these are the whole file. It doesn't wait for more
 // than pipeLines lines of a pipe, and returns the bytes that have arrived by then.
 func firstLines(r *bufio.Reader, pipe bool) (head []byte, whole bool, err error) {
+	if mark, _ := r.Peek(2); string(mark) == "\xff\xfe" || string(mark) == "\xfe\xff" {
+		return nil, false, errUTF16
+	}
 	limit := min(window, r.Size())
 	for lines := 0; len(head) < limit && !(pipe && lines >= pipeLines); {
 		before := len(head)

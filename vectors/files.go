@@ -70,7 +70,7 @@ func (r *reader) checkSchema(h heading) error {
 		case r.table != nil:
 			r.describe = r.table.Describe
 		case r.list != nil && r.list.table != nil:
-			r.describe = r.list.table.Describe
+			r.describe = r.list.describe
 		}
 		return nil
 	}

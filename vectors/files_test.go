@@ -90,7 +90,7 @@ func TestReadFilesTogether(t *testing.T) {
 	if err != nil || !slices.Equal(d.IDs, []string{"a", "b", "c"}) || source.Rows != 3 || source.Files[1].Rows != 1 || source.Name != filepath.Base(dir) {
 		t.Errorf("%q, %+v, %v", d.IDs, source, err)
 	}
-	for list, message := range map[string]string{"a\nb\nc\n": "FILE/2.npy: the word list has fewer words than rows (got 3 words)", "a\nb\nc\nd\ne\n": "FILE: the word list has more words than rows (got more than 4 words)"} {
+	for list, message := range map[string]string{"a\nb\nc\n": "LIST: the word list has fewer words than rows (got 3 words)", "a\nb\nc\nd\ne\n": "LIST: the word list has more words than rows (got more than 4 words)"} {
 		checkError(t, dir, ReadOptions{WordList: tempFile(t, list)}, message)
 	}
 }

@@ -323,15 +323,22 @@ func (r *reader) name(row *tabular.Row) (word, text string, err error) {
 
 // check reports whether a row is kept, or returns the reason why it is malformed.
 func (r *reader) check(row *tabular.Row, word, text string, zero bool) (keep bool, err error) {
-	if err := cmp.Or(row.Err, r.checkName(row, word, text)); err != nil {
-		return false, err
+	if row.Err != nil {
+		return false, row.Err
 	}
-	if r.repeated(word) {
-		if r.texts {
-			return false, &tabular.OptionError{Option: "IDColumn", Err: fmt.Errorf("a previous row has the same id, %s", quote(word))}
+	err = r.checkName(row, word, text)
+	if err == nil && r.repeated(word) {
+		if !r.texts {
+			r.duplicate.add(quote(word))
+			return false, nil
 		}
-		r.duplicate.add(quote(word))
-		return false, nil
+		err = &tabular.OptionError{Option: "IDColumn", Err: fmt.Errorf("a previous row has the same id, %s", quote(word))}
+	}
+	if err != nil && r.list != nil {
+		err = r.list.locate(err)
+	}
+	if err != nil {
+		return false, err
 	}
 	if zero {
 		if r.options.Nonzero || !r.options.Distinct && !r.texts {
@@ -443,23 +450,26 @@ func (s *nameSet) slot(key [2]uint64) *[2]uint64 {
 	}
 }
 
-// reject counts a malformed row. Unless SkipBad is set, it returns the error, with the row's position.
+// reject counts a malformed row. Unless SkipBad is set, it returns the error, with the row's position. A reason that is
+// an InputError has the position in the word list.
 func (r *reader) reject(row *tabular.Row, id string, reason error) error {
-	err := &InputError{File: input.Name(r.Path), Err: reason}
+	err, listed := reason.(*InputError)
+	if !listed {
+		err = &InputError{File: input.Name(r.Path), Err: reason}
+		if number := r.position + row.Number + 1; r.lines {
+			err.Line = number
+		} else {
+			err.Row = number
+		}
+	}
 	if !r.texts {
 		err.ID = id
-	}
-	number := r.position + row.Number + 1
-	if r.lines {
-		err.Line = number
-	} else {
-		err.Row = number
 	}
 	if r.options.SkipBad {
 		r.dropped.add(err.Error())
 		return nil
 	}
-	err.Err = &tabular.OptionError{Option: "SkipBad", Err: reason}
+	err.Err = &tabular.OptionError{Option: "SkipBad", Err: err.Err}
 	return err
 }
 
@@ -565,8 +575,8 @@ func areTexts(names []string) bool {
 // checkVector returns an error if a number is infinite or NaN. The parser of text checks
 // its own numbers.
 func checkVector(vector []float32) error {
-	if i := float32s.NotFinite(vector); i >= 0 {
-		return fmt.Errorf("value %d is %w (got %v)", i+1, errNotNumber, vector[i])
+	if i, problem := tabular.NotFinite(vector); i >= 0 {
+		return fmt.Errorf("value %d is %s", i+1, problem)
 	}
 	return nil
 }

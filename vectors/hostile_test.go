@@ -47,7 +47,7 @@ func TestReadExplainsSizes(t *testing.T) {
 		{"compressed rows of nothing", gzipped(empty.String()), "a\n", "FILE: the array is not a matrix of rows × dimensions (got shape [4000000000000000000 0])", 8 << 20},
 		{"compressed rows whose numbers take four times their bytes", gzipped(npyHeader("|u1", 1<<62, 1) + string(bytes.Repeat([]byte{1, 2, 3}, 1<<14))), "",
 			"FILE: no array can have type |u1 and shape [4611686018427387904 1]", 8 << 20},
-		{"deflated rows, and one word in a list", archive(t, zip.Deflate, 8<<20), "a\n", "FILE: the word list has fewer words than rows (got 1 words)", 48 << 20},
+		{"deflated rows, and one word in a list", archive(t, zip.Deflate, 8<<20), "a\n", ": the word list has fewer words than rows (got 1 words)", 48 << 20},
 		{"an archive that expands", gzipped(archive(t, zip.Store, 20<<20)), "",
 			" bytes expand to more than 100 times their size; if this is intended, decompress the file first", 96 << 20},
 		{"tensors that expand", zstandard(string(bytes.Repeat([]byte{8, 0, 0, 0, 0, 0, 0, 0, '{'}, 10<<20))), "",
@@ -99,7 +99,7 @@ func TestReadEndlessWordList(t *testing.T) {
 		}
 	}()
 	checkError(t, tempFile(t, npyFile(&Dense{IDs: []string{"a", "b"}, Dim: 1, Data: []float32{1, 2}}, false)), ReadOptions{WordList: "-"},
-		"FILE: the word list has more words than rows (got more than 2 words)")
+		"stdin: the word list has more words than rows (got more than 2 words)")
 }
 
 // An input that exceeds the machine's memory is an error that states the need. The files are

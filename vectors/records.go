@@ -158,6 +158,7 @@ type sampler struct {
 	strings int
 	opened  int // strings that begin like a list
 	inner   int // strings that contain a list of numbers
+	commas  int // strings that are a number with a decimal comma
 	numbers int
 	others  int    // other values that strings can represent
 	nested  string // type of a value that is nested, or ""
@@ -165,6 +166,9 @@ type sampler struct {
 
 func (s *sampler) addString(value []byte) {
 	s.strings++
+	if i := bytes.IndexByte(value, ','); i >= 0 && isNumeric(slices.Concat(value[:i], []byte{'.'}, value[i+1:])) {
+		s.commas++
+	}
 	if value = bytes.TrimSpace(value); len(value) > 0 && value[0] == '[' {
 		s.opened++
 		if numbers, err := appendVector(nil, value); err == nil && len(numbers) > 0 {
@@ -183,6 +187,9 @@ func (s *sampler) choose() tabular.Column {
 		c.Kind, c.Type = tabular.List, "list in a string"
 	case s.strings > 0:
 		c.Kind, c.Type = tabular.Text, "string"
+		if s.commas == s.strings {
+			c.Type = "string, with a decimal comma"
+		}
 	case s.numbers > 0:
 		c.Kind, c.Type = tabular.Number, "number"
 	case s.others > 0:

@@ -127,6 +127,8 @@ var badRecords = []badInput{
 	{"a short row", "word,e0,e1\na,1,2\nb,1\n", `FILE:3: word "b": the row has the wrong number of cells (got 2, want 3)`},
 	{"a long row after line breaks in cells", "word,e0,e1\n\"a\n\nb\",1,2\n\nc,1,2,3\n", `FILE:2: word "a\n\nb": the word contains a tab, a line break or a NUL`},
 	{"a long row after texts", "text,v\n\"a\n\nb\",[1]\n\nc,[1],3\n", `FILE:6: the row has the wrong number of cells (got 3, want 2)`},
+	{"decimal commas", "text;e0;e1\na, b;0,5;-1,5e3\nc;,5;1,2,3\n", `FILE: no column has vectors (want lists of numbers, or numbers in columns such as e0, e1, …; ` +
+		`got "text" (string), "e0" (string, with a decimal comma), "e1" (string)); name the columns to read`},
 	{"a quote that never ends", "text,v\n\"a\nb\",[1]\n\"c,[1]\nd,[1]\n", `FILE:4: the quote that begins in this line doesn't end within the file, or within 33554432 bytes`},
 	{"a quote in the first row that never ends", "id,text,v\nx,\"c,[1]\nd,e,[1]\n", `FILE:2: the quote that begins in this line doesn't end within the file, or within 33554432 bytes`},
 	{"text behind a quote", "text,v\n\"a\"b,[1]\n", `FILE:2: text follows the closing quote of a cell`},
@@ -380,24 +382,32 @@ func TestReadTableAsWordList(t *testing.T) {
 			if err != nil || !reflect.DeepEqual(got, tt.want) || source.Columns != tt.columns || source.WordsSHA256 == "" {
 				t.Errorf("%s: %+v of %+v, error %v", tt.name, got, source, err)
 			}
+			if warning := tt.o.WordList + `: columns not read: "count" (number)`; tt.columns == "" && !slices.Equal(source.Warnings, []string{warning}) {
+				t.Errorf("%s: warnings %q, want %q", tt.name, source.Warnings, warning)
+			}
 		}
 	}
 	for list, message := range map[string]string{
-		"word,n\na,1\nb,2\n":               "FILE: LIST has fewer rows than the vectors (got 2 rows)",
-		"word,n\na,1\nb,2\nc,3\nd,4\n":     "FILE: LIST has more rows than the vectors (got more than 3 rows)",
-		"word,n\na,1\nb\nc,3\n":            `FILE: row 2: word "b": row 2 of LIST: the row has the wrong number of cells (got 1, want 2)`,
-		"id,text\na,b\na,b\nc,b\n":         `FILE: row 2: a previous row has the same id, "a"`,
-		"text,n\n\"a,1\n":                  "LIST:2: the quote that begins in this line doesn't end within the file, or within 33554432 bytes",
-		"label\tcount\na\t1\nb\t2\nc\t3\n": "LIST:1: the word contains a tab; a word list has one column without a header, or a header with a column word or text",
+		"word,n\na,1\nb,2\n":               "LIST: the word list, read as CSV, has fewer words than rows (got 2 words)",
+		"word,n\na,1\nb,2\nc,3\nd,4\n":     "LIST: the word list, read as CSV, has more words than rows (got more than 3 words)",
+		"word,n\na,1\nb\nc,3\n":            `LIST:3: word "b": read as CSV: the row has the wrong number of cells (got 1, want 2)`,
+		"id,text\na,\"b\n\"\na,b\nc,b\n":   `LIST:4: a previous row has the same id, "a"`,
+		"text,n\na,1\nb,2\n\"c,1\n":        "LIST:4: the quote that begins in this line doesn't end within the file, or within 33554432 bytes",
+		"label\tcount\na\t1\nb\t2\nc\t3\n": "LIST:1: the word contains a tab; " + listAdvice,
+		"key,body\na,b\nc,d\ne,f\n":        "LIST: the word list has more words than rows (got more than 3 words); " + listAdvice,
+		`{"text":""}`:                      "LIST: the word list, read as JSON lines, has fewer words than rows (got 1 words)",
 		`{"n":1}`:                          `LIST: no column has words or texts (columns: ["n"])`,
 	} {
 		checkError(t, tempFile(t, array), ReadOptions{WordList: tempFile(t, list)}, message)
 	}
-	// Lines with commas are a table only if the header names words or texts.
-	got, _, err := Read(t.Context(), []string{tempFile(t, array)}, ReadOptions{WordList: tempFile(t, "well, yes\nno, not yet\nif, then\n")})
-	if err != nil || got.IDs[0] != "well, yes" {
-		t.Errorf("%+v, error %v", got, err)
+	// Texts aren't a table if no column is named as words or texts, or if only their first line looks like a table.
+	for _, lines := range []string{"well, yes\nno, not yet\nif, then\n", "Content, price and quality were good.\nfine\nno, not, yet\n", ", a\nb, c\nd, e\n", "{}\na\nb\n"} {
+		got, _, err := Read(t.Context(), []string{tempFile(t, array)}, ReadOptions{WordList: tempFile(t, lines), Rows: KindTexts})
+		if err != nil || !slices.Equal(got.Texts.Text, strings.Split(lines, "\n")[:3]) {
+			t.Errorf("%+v, error %v", got, err)
+		}
 	}
+	checkError(t, tempFile(t, array), ReadOptions{WordList: tempFile(t, "key,body\na,b\nc,d\ne,f\n"), TextColumn: "bdy"}, `LIST: has no column "bdy" (columns: ["key" "body"])`)
 	checkError(t, tempFile(t, array), ReadOptions{WordList: tempFile(t, "a\nb\nc\n"), IDColumn: "id"}, "FILE: "+errColumns.Error())
 }
 

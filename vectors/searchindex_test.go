@@ -52,7 +52,7 @@ func TestWriteOpenSearchNames(t *testing.T) {
 // Ids are strings. A column consists of numbers if JSON and the integers of engines can represent all its values.
 func TestWriteJSONLinesTypes(t *testing.T) {
 	for values, want := range map[[2]string]string{
-		{"1", "-20"}: `1 -20`, {"1.50", "2e-3"}: `1.50 2e-3`, {"", "3"}: `null 3`, {"-0", "1e5"}: `-0.0 1e5`, {"", ""}: `"" ""`, {"1", "x"}: `"1" "x"`,
+		{"1", "-20"}: `1 -20`, {"1.50", "2e-3"}: `1.50 2e-3`, {"", "3"}: `null 3`, {"-0", "1e+5"}: `-0.0 1e+5`, {"12e4", "1E5"}: `"12e4" "1E5"`, {"", ""}: `"" ""`, {"1", "x"}: `"1" "x"`,
 		{"1", "007"}: `"1" "007"`, {"1", "NaN"}: `"1" "NaN"`, {"1", "1e999"}: `"1" "1e999"`, {"1", "0x10"}: `"1" "0x10"`, {"1", "+1"}: `"1" "+1"`,
 		{"9223372036854775807", "1"}: `9223372036854775807 1`, {"9223372036854775808", "1"}: `"9223372036854775808" "1"`, {"1", "true"}: `"1" "true"`,
 	} {

@@ -206,8 +206,8 @@ func decompress(f *storedFile) (content *bufio.Reader, size int64, err error) {
 	var d decompressor
 	switch {
 	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
-		d.name = "gzip"
-		d.content, err = gzip.NewReader(stored)
+		members := gzipMembers{new(gzip.Reader), stored}
+		d.name, d.content, err = "gzip", members, members.next()
 	case bytes.HasPrefix(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		d.name = "zstd"
 		// Without concurrency the decoder needs no Close. The maximum window is the
@@ -220,6 +220,35 @@ func decompress(f *storedFile) (content *bufio.Reader, size int64, err error) {
 		return nil, 0, d.explain(err)
 	}
 	return bufio.NewReaderSize(d, window), -1, nil
+}
+
+// gzipMembers reads the members of a gzip file and, as gzip does, skips zeros after each of them.
+type gzipMembers struct {
+	*gzip.Reader
+	stored *bufio.Reader
+}
+
+// next begins the next member. After the last one it returns io.EOF.
+func (g gzipMembers) next() error {
+	first, err := g.stored.Peek(1)
+	for err == nil && first[0] == 0 {
+		g.stored.Discard(1)
+		first, err = g.stored.Peek(1)
+	}
+	if err == nil {
+		err = g.Reset(g.stored)
+		g.Multistream(false)
+	}
+	return err
+}
+
+func (g gzipMembers) Read(p []byte) (n int, err error) {
+	for n == 0 && err == nil {
+		if n, err = g.Reader.Read(p); err == io.EOF {
+			err = g.next()
+		}
+	}
+	return n, err
 }
 
 // A decompressor reads decompressed content. Its errors name the compression.

@@ -11,6 +11,8 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"unicode"
+	"unicode/utf8"
 
 	"overcomplete/internal/input"
 	"overcomplete/vectors/internal/tabular"
@@ -62,9 +64,15 @@ func (b *boundedContent) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// findFormat returns the registered format of a file that begins with head, or nil.
+// findFormat returns the registered format of a file that begins with head, or nil. A magic number before more letters
+// is the beginning of a text, such as PARENT.
 func findFormat(head []byte) *tabular.Format {
-	i := slices.IndexFunc(tabular.Formats, func(f tabular.Format) bool { return bytes.HasPrefix(head, []byte(f.Magic)) })
+	const few = 4
+	binary := func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) && !unicode.IsSpace(r) }
+	i := slices.IndexFunc(tabular.Formats, func(f tabular.Format) bool {
+		rest, found := bytes.CutPrefix(head, []byte(f.Magic))
+		return found && (len(rest) < few || bytes.ContainsFunc(rest[:few], binary))
+	})
 	if i < 0 {
 		return nil
 	}

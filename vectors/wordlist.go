@@ -18,9 +18,13 @@ import (
 // A wordList names rows in their order, by the lines of a file or the rows of a table.
 type wordList struct {
 	file   string                        // name of the file for messages
+	format string                        // format of a table, or ""
+	header bool                          // the first line is like the header of a table
 	next   func() ([]tabular.Row, error) // returns io.EOF after the last row
 	rows   []tabular.Row                 // rows that are read but not yet used
 	read   int                           // number of rows so far
+	lines  bool                          // rows are counted in lines
+	line   int                           // line of the latest row
 	table  *tabular.Layout               // nil if rows are lines
 	done   bool                          // all names are read; the rest of the table is only hashed
 	stored *storedFile
@@ -59,14 +63,17 @@ func (r *reader) newList(ctx context.Context, path string, f *storedFile) (*word
 	l := &wordList{file: input.Name(path), stored: f, stop: func() {}}
 	var blocks tabular.Blocks
 	if format := findFormat(head); format != nil {
+		l.format = format.Name
 		l.table, blocks, err = format.Open(&content{stored, size, f}, columns)
 	} else if format, start, problem := detectRecords(head, 0, whole); problem == errJSONArray {
 		return nil, problem
-	} else if format != nil && namesTexts(format, o.TextColumn) {
+	} else if format != nil && isTable(format, o.TextColumn+o.IDColumn != "", head[start:], whole) {
 		stored.Discard(start)
 		h := heading{lines: bytes.Count(head[:start], newline), record: format}
+		l.format, l.lines = format.name(), true
 		l.table, blocks, err = r.openRecords(ctx, h, path, stored, columns, textChunk, func() bool { return l.done })
 	} else {
+		l.header, l.lines = format != nil, true
 		r.readLines(l, stored)
 		return l, nil
 	}
@@ -92,10 +99,16 @@ func (r *reader) newList(ctx context.Context, path string, f *storedFile) (*word
 	return l, nil
 }
 
-// namesTexts reports whether a format is JSON, or CSV with a column of words or texts. Texts with commas aren't such a table.
-func namesTexts(f recordFormat, column string) bool {
+// isTable reports whether a list is a table with the given first rows, not texts whose first line looks like a header or
+// an object. In JSON, the second line must begin an object, too. In CSV, an option must name a column, or the header must
+// name a column of words or texts and fit most of the rows.
+func isTable(f recordFormat, named bool, rows []byte, whole bool) bool {
 	c, ok := f.(*csvFormat)
-	return !ok || len(c.names) > 1 && slices.ContainsFunc(c.names, func(name string) bool { return name == column || tabular.NamesTexts(name) })
+	if !ok {
+		_, rest, _ := bytes.Cut(bytes.TrimSpace(rows), newline)
+		return len(rest) == 0 || jsonParser{b: rest}.beginsObject()
+	}
+	return len(c.names) > 1 && (named || slices.ContainsFunc(c.names, tabular.NamesTexts) && c.fits(rows, whole))
 }
 
 // readLines makes a list read the lines of content. The first lines determine the kind of rows.
@@ -115,7 +128,7 @@ func (r *reader) readLines(l *wordList, content *bufio.Reader) {
 	l.next = func() ([]tabular.Row, error) {
 		switch {
 		case lines.Scan():
-			row[0] = tabular.Row{Name: lines.Text()}
+			row[0] = tabular.Row{Name: lines.Text(), Number: l.read}
 			return row, nil
 		case lines.Err() == nil:
 			return nil, io.EOF
@@ -129,24 +142,44 @@ func (r *reader) readLines(l *wordList, content *bufio.Reader) {
 // name gives a row the name of the list's next row, or returns an error if the list has ended. Words contain no tabs.
 func (l *wordList) name(row *tabular.Row, texts bool) error {
 	switch err := l.fill(); {
-	case err == io.EOF && l.table != nil:
-		return fmt.Errorf("%s has fewer rows than the vectors (got %d rows)", l.file, l.read)
 	case err == io.EOF:
-		return fmt.Errorf("the word list has fewer words than rows (got %d words)", l.read)
+		return l.miscounted("fewer", "")
 	case err != nil:
 		return err
 	}
 	t := &l.rows[0]
 	l.rows = l.rows[1:]
 	l.read++
+	l.line = t.Number + 1
 	if l.table == nil && !texts && strings.Contains(t.Name, "\t") {
-		return &InputError{File: l.file, Line: l.read, Err: errTab}
+		return l.locate(errTab)
 	}
 	row.Name, row.NotID, row.ID, row.Columns = t.Name, t.NotID, t.ID, t.Columns
 	if t.Err != nil && row.Err == nil {
-		row.Err = fmt.Errorf("row %d of %s: %w", l.read, l.file, t.Err)
+		row.Err = l.locate(fmt.Errorf("read as %s: %w", l.format, t.Err))
 	}
 	return nil
+}
+
+// locate returns an error at the latest row.
+func (l *wordList) locate(err error) error {
+	if l.lines {
+		return &InputError{File: l.file, Line: l.line, Err: err}
+	}
+	return &InputError{File: l.file, Row: l.read, Err: err}
+}
+
+// miscounted returns the error of a list with another number of words than the vectors have rows.
+func (l *wordList) miscounted(how, than string) error {
+	list := "the word list"
+	if l.table != nil {
+		list += ", read as " + l.format + ","
+	}
+	err := fmt.Errorf("%s has %s words than rows (got %s%d words)", list, how, than, l.read)
+	if l.header {
+		err = &tabular.OptionError{Option: "TextColumn", Err: fmt.Errorf("%w; %s", err, listAdvice)}
+	}
+	return &InputError{File: l.file, Err: err}
 }
 
 // fill reads the next rows if l.rows is empty. It returns io.EOF after the last row.
@@ -165,10 +198,17 @@ func (l *wordList) end() error {
 		return nil
 	case err != nil:
 		return err
-	case l.table != nil:
-		return fmt.Errorf("%s has more rows than the vectors (got more than %d rows)", l.file, l.read)
 	}
-	return fmt.Errorf("the word list has more words than rows (got more than %d words)", l.read)
+	return l.miscounted("more", "more than ")
+}
+
+// describe describes the table of the list; see [tabular.Layout.Describe].
+func (l *wordList) describe(texts bool) (columns string, warnings []string) {
+	columns, warnings = l.table.Describe(texts)
+	for i := range warnings {
+		warnings[i] = l.file + ": " + warnings[i]
+	}
+	return columns, warnings
 }
 
 // sum reads the file to its end and returns its SHA-256.
@@ -187,4 +227,6 @@ func (l *wordList) close() {
 	l.stored.Close()
 }
 
-var errTab = errors.New("the word contains a tab; a word list has one column without a header, or a header with a column word or text")
+const listAdvice = "a word list has one word or text per line, or is a table: a header with a column word or text, and as many cells in each row"
+
+var errTab = &tabular.OptionError{Option: "TextColumn", Err: errors.New("the word contains a tab; " + listAdvice)}

@@ -61,13 +61,13 @@ func TestRead(t *testing.T) {
 			`FILE: row 2: column "word" is null (want a word), FILE: row 3: word "c": column "v" is null (want a list), ` +
 			`FILE: row 4: word "d": column "v": value 2 is null (want a number))`}},
 		{names: both("numbers"), o: vectors.ReadOptions{SkipBad: true}, words: abc[:1], data: all[:2], warnings: []string{`malformed rows dropped: 3 (` +
-			`FILE: row 2: word "b": column "v": value 2 is NaN (want a finite number), ` +
-			`FILE: row 3: word "c": column "v": value 1 is infinite or beyond the range of float32 (want a finite number), ` +
+			`FILE: row 2: word "b": column "v": value 2 is not a finite number in the range of float32 (got NaN), ` +
+			`FILE: row 3: word "c": column "v": value 1 is not a finite number in the range of float32 (got +Inf), ` +
 			`FILE: row 4: word "d": the vector has the wrong length (got 1, want 2 numbers))`}},
 		{names: both("empty"), o: vectors.ReadOptions{SkipBad: true}, words: abc[:1], data: all[:2], warnings: []string{`malformed rows dropped: 1 (FILE: row 2: word "b": the vector has no numbers)`}},
 		{names: both("widenulls"), o: vectors.ReadOptions{SkipBad: true, VectorColumns: "x:y"}, words: abc[:1], data: all[:2], warnings: []string{`malformed rows dropped: 3 (` +
 			`FILE: row 2: word "b": column "x" is null (want a number), ` +
-			`FILE: row 3: word "c": column "y" is NaN (want a finite number), FILE: row 4: column "word" is null (want a word))`}},
+			`FILE: row 3: word "c": column "y" is not a finite number in the range of float32 (got NaN), FILE: row 4: column "word" is null (want a word))`}},
 	} {
 		for _, name := range tt.names {
 			d, source, err := read(t, name, tt.o)
@@ -95,7 +95,7 @@ func TestReadRefuses(t *testing.T) {
 		o          vectors.ReadOptions
 	}{
 		{"nulls", `row 2: column "word" is null (want a word)`, vectors.ReadOptions{}},
-		{"numbers", `row 2: word "b": column "v": value 2 is NaN (want a finite number)`, vectors.ReadOptions{}},
+		{"numbers", `row 2: word "b": column "v": value 2 is not a finite number in the range of float32 (got NaN)`, vectors.ReadOptions{}},
 		{"widenulls", `row 2: word "b": column "x" is null (want a number)`, vectors.ReadOptions{VectorColumns: "x:y"}},
 		{"widenulls", `no column has vectors (want lists of numbers, or numbers in columns such as e0, e1, …; got "word" (string), "x" (float64), "y" (float64)); name the columns to read`, vectors.ReadOptions{}},
 		{"words", `several columns have text, "first" (string), "last" (string); name the one to read`, vectors.ReadOptions{}},
@@ -139,6 +139,15 @@ func readBytes(t *testing.T, content []byte, o vectors.ReadOptions) (*vectors.De
 	testonly.Must(t, os.WriteFile(path, content, 0o666))
 	d, _, err := vectors.Read(t.Context(), []string{path}, o)
 	return d, err
+}
+
+// Text may begin with the letters of a magic number.
+func TestReadTextLikeParquet(t *testing.T) {
+	for _, content := range []string{"PARENT 1 2\nb 3 4\n", "PAR1 1 2\n"} {
+		if d, err := readBytes(t, []byte(content), vectors.ReadOptions{}); err != nil || d.IDs[0] != content[:len(d.IDs[0])] {
+			t.Errorf("%q: error %v", content, err)
+		}
+	}
 }
 
 // contents returns the files of testdata that match a pattern.

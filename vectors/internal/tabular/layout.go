@@ -475,21 +475,25 @@ func (l *Layout) Row(value func(column int) (s string, ok bool, err error)) (r R
 	return r, nil
 }
 
+// NotFinite returns the index of the first number of a vector that isn't finite, and the problem; or −1.
+func NotFinite(vector []float32) (i int, problem string) {
+	if i = float32s.NotFinite(vector); i >= 0 {
+		problem = fmt.Sprintf("not a finite number in the range of float32 (got %v)", vector[i])
+	}
+	return i, problem
+}
+
 // CheckFinite returns an error unless the numbers of a vector are finite.
 func (l *Layout) CheckFinite(vector []float32) error {
-	i := float32s.NotFinite(vector)
+	i, problem := NotFinite(vector)
 	if i < 0 {
 		return nil
-	}
-	value := "infinite or beyond the range of float32"
-	if vector[i] != vector[i] {
-		value = "NaN"
 	}
 	column, number := l.Vectors[0], i
 	if len(l.Vectors) > 1 || l.Columns[column].Kind == Number {
 		column, number = l.Vectors[i], -1
 	}
-	return ValueError(l.Columns[column], number, value+" (want a finite number)")
+	return ValueError(l.Columns[column], number, problem)
 }
 
 // ValueError returns the reason why a row is malformed: the value of a column or, if number isn't

@@ -17,7 +17,8 @@ const (
 )
 
 // TypeOf returns the narrowest type that represents all values. An empty value in a column of numbers is null. Numbers
-// have JSON's syntax, without leading zeros, so codes such as 007 stay strings. Columns of empty values are strings.
+// have JSON's syntax, without leading zeros, so codes such as 007 stay strings. An exponent has a sign, as programs
+// write it, so hashes such as 1e5 stay strings. Columns of empty values are strings.
 func TypeOf(values []string) Type {
 	t := String
 	for _, v := range values {
@@ -31,7 +32,8 @@ func TypeOf(values []string) Type {
 		} else {
 			_, err = strconv.ParseInt(v, 10, 64)
 		}
-		if err != nil || !json.Valid([]byte(v)) {
+		e := strings.IndexAny(v, "eE")
+		if err != nil || !json.Valid([]byte(v)) || e >= 0 && !strings.ContainsAny(v[e:], "+-") {
 			return String
 		}
 		t = max(t, valueType)
