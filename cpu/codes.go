@@ -138,7 +138,7 @@ func (t *tile) pack(c *codes, rows int) {
 
 // view sets c to the codes of the frame's rows, which start at row lo of X. The codes alias the tiles; random codes
 // are drawn into f.random.
-func (s *state) view(f *frame, c *codes, lo int, lanes []*lane) {
+func (s *trainer) view(f *frame, c *codes, lo int, lanes []*lane) {
 	k := s.atoms
 	random := 0
 	for i := range f.rows {

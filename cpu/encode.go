@@ -19,7 +19,7 @@ import (
 // This matters to a learner, whose calls have few units.
 const searchRows = 4 * simd.TileRows
 
-// encoder encodes on the CPU.
+// encoder implements [encode.Encoder].
 type encoder struct {
 	dictionary *model.Dictionary
 	k, dim     int // K, L
@@ -113,7 +113,7 @@ func (e *encoder) refresh() (err error) {
 	return nil
 }
 
-// Device implements [encode.Encoder]. All levels of an architecture except generic compute the same bits.
+// Device returns one name for all levels of an architecture except generic, because they compute the same bits.
 func (e *encoder) Device() string {
 	if e.kernels.Name == "generic" {
 		return name(e.kernels)
@@ -121,10 +121,8 @@ func (e *encoder) Device() string {
 	return "cpu " + runtime.GOARCH
 }
 
-// Options implements [encode.Encoder].
 func (e *encoder) Options() encode.Options { return e.options }
 
-// Close implements [encode.Encoder].
 func (e *encoder) Close() error {
 	if e.started != nil {
 		<-e.started
@@ -132,7 +130,7 @@ func (e *encoder) Close() error {
 	return nil
 }
 
-// Start implements [encode.Encoder]. A goroutine encodes x after the rows of earlier calls.
+// Start encodes x in a goroutine, after the rows of earlier calls.
 func (e *encoder) Start(ctx context.Context, x []float32, codes *encode.Codes) (wait func() error) {
 	var err error
 	if len(x)%e.dim != 0 {

@@ -8,13 +8,12 @@ import (
 	"overcomplete/vectors"
 )
 
-// LoadState implements [backend.Trainer]. It calls SaveState. The function f may write to the parts that it gets.
-func (s *state) LoadState(m checkpoint.Matrix, f func(part []float32) error) error {
+// LoadState calls SaveState, because f may write to the parts that it gets.
+func (s *trainer) LoadState(m checkpoint.Matrix, f func(part []float32) error) error {
 	return s.SaveState(m, f)
 }
 
-// SaveState implements [backend.Trainer].
-func (s *state) SaveState(m checkpoint.Matrix, f func(part []float32) error) error {
+func (s *trainer) SaveState(m checkpoint.Matrix, f func(part []float32) error) error {
 	switch m {
 	case checkpoint.GradientSums:
 		return f(s.sums.S)
@@ -34,8 +33,7 @@ func eachRow(m simd.Matrix, rows int, f func(row []float32) error) error {
 	return nil
 }
 
-// Restore implements [backend.Trainer].
-func (s *state) Restore(dictionary []float32, a *vectors.CSR) error {
+func (s *trainer) Restore(dictionary []float32, a *vectors.CSR) error {
 	if len(dictionary) != s.atoms*s.dim || a.Rows != s.rows || a.Cols != s.atoms {
 		return fmt.Errorf("cpu: a state of %d rows × %d atoms, want %d × %d", a.Rows, a.Cols, s.rows, s.atoms)
 	}

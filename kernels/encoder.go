@@ -109,13 +109,11 @@ func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch
 	}, nil
 }
 
-// Device implements [encode.Encoder]. All GPUs compute the same bits.
+// Device returns one name for all GPUs, because they compute the same bits.
 func (e *encoder) Device() string { return "cuda" }
 
-// Close implements [encode.Encoder].
 func (e *encoder) Close() error { return e.gpu.Close() }
 
-// Options implements [encode.Encoder].
 func (e *encoder) Options() encode.Options { return e.options }
 
 // fixedBytes returns the bytes of device memory that do not depend on the number of rows.
@@ -229,7 +227,6 @@ func (e *encoder) newSlot(onHost bool) *encoderSlot {
 	return s
 }
 
-// Start implements [encode.Encoder].
 func (e *encoder) Start(ctx context.Context, x []float32, out *encode.Codes) (wait func() error) {
 	if len(x)%e.widths.dim != 0 {
 		return func() error {

@@ -73,10 +73,8 @@ func newLearner(d Device, x []float32, dictionary *model.Dictionary, norm float6
 	return l, nil
 }
 
-// Device implements [backend.Learner].
 func (l *learner) Device() string { return l.gpu.name() }
 
-// Close implements [backend.Learner].
 func (l *learner) Close() error { return l.gpu.Close() }
 
 // maxQueued is the maximum number of mini-batches that the host queues before it waits. It bounds the pending work.
@@ -154,7 +152,7 @@ func (l *learner) copyRowsToDevice() {
 
 func (l *learner) row(i int) []float32 { return l.rows[i*l.widths.dim:][:l.widths.dim] }
 
-// Learn implements [backend.Learner]. It queues the steps of up to [maxQueued] mini-batches before it waits for them.
+// Learn queues the steps of up to [maxQueued] mini-batches before it waits for them.
 func (l *learner) Learn(ctx context.Context, batches []backend.Minibatch, anchor, noise float64, learned func(n int)) (backend.Sums, error) {
 	defer l.gpu.enter()()
 	sums := backend.Sums{Used: make([]bool, l.widths.atoms)}
@@ -270,13 +268,11 @@ func (l *learner) updateAtoms(loss pointer[float64], updated pointer[int32], anc
 	}.launch(g.multiprocessors), g.compute)
 }
 
-// SaveState implements [backend.Learner].
 func (l *learner) SaveState(m checkpoint.Matrix, f func(part []float32) error) error {
 	defer l.gpu.enter()()
 	return l.gpu.saveState(l.matrix(m), l.encoder.batch, f)
 }
 
-// LoadState implements [backend.Learner].
 func (l *learner) LoadState(m checkpoint.Matrix, f func(part []float32) error) error {
 	defer l.gpu.enter()()
 	return l.gpu.loadState(l.matrix(m), l.encoder.batch, f)
@@ -292,7 +288,6 @@ func (l *learner) matrix(m checkpoint.Matrix) stateMatrix {
 	return l.direction
 }
 
-// Restore implements [backend.Learner].
 func (l *learner) Restore(atoms []float32) error {
 	w := l.widths
 	if len(atoms) != w.atoms*w.dim {
@@ -304,13 +299,11 @@ func (l *learner) Restore(atoms []float32) error {
 	return l.gpu.err
 }
 
-// AtomSquares implements [backend.Learner].
 func (l *learner) AtomSquares() ([]float64, error) {
 	defer l.gpu.enter()()
 	return l.gpu.rowNumbersOf(l.squares)
 }
 
-// Dictionary implements [backend.Learner].
 func (l *learner) Dictionary() ([]float32, error) {
 	defer l.gpu.enter()()
 	return l.gpu.unpadded(l.encoder.atoms, l.widths.atoms, l.widths.dim, l.widths.dimPitch)

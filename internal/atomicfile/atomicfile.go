@@ -120,7 +120,6 @@ func permit(temp, path string) {
 	}
 }
 
-// Write implements [io.Writer].
 func (f *file) Write(p []byte) (int, error) {
 	n, err := f.temp.Write(p)
 	return n, f.inFile(err)

@@ -65,7 +65,6 @@ func (o *Oracle) step(build graph.Build, lo, hi, epoch int) (map[string][]float6
 	return out, nil
 }
 
-// Epoch implements [backend.Trainer].
 func (o *Oracle) Epoch(_ context.Context, epoch, batch int) (sums backend.Sums, err error) {
 	if o.authorsOrder {
 		return o.authors(epoch)
@@ -145,13 +144,11 @@ func (o *Oracle) measure(sums *backend.Sums) error {
 	return nil
 }
 
-// AtomSquares implements [backend.Trainer].
 func (o *Oracle) AtomSquares() ([]float64, error) {
 	d, err := o.Dictionary()
 	return backend.AtomSquares(d, o.spec.Dim), err
 }
 
-// Dictionary implements [backend.Trainer].
 func (o *Oracle) Dictionary() ([]float32, error) {
 	d := make([]float32, len(o.d))
 	for i, x := range o.d {
@@ -160,7 +157,6 @@ func (o *Oracle) Dictionary() ([]float32, error) {
 	return d, nil
 }
 
-// Codes implements [backend.Trainer].
 func (o *Oracle) Codes() (*vectors.CSR, error) {
 	s := &vectors.CSR{Rows: o.rows, Cols: o.spec.Atoms, Ptr: []int64{0}}
 	for i := range o.rows {
