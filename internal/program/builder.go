@@ -22,18 +22,18 @@ type builder struct {
 	local map[*value]int // places of temporaries, and of numbers that are computed per row
 }
 
-func newBuilder(name string, s graph.Spec) (*builder, error) {
+func newBuilder(name string, s graph.Spec) *builder {
 	if s.Dim > 0 {
 		s.Dim = 3 // any length except 1, for which Gorgonia would treat the residuals as a vector
 	}
 	loss, err := graph.LossGradient(s, 4)
 	return &builder{
-		values: newValues(), lossGraph: loss, matrices: make(map[*value]int), scalars: make(map[*value]int),
+		values: newValues(), lossGraph: loss, err: err, matrices: make(map[*value]int), scalars: make(map[*value]int),
 		program: &Program{
 			Name: name, Outputs: make(map[string]int),
 			Vectors: []Vector{VectorX: {"X", Rows}, DecodeProduct: {"", Rows}, AccumulateProduct: {"", Atoms}, SquaresProduct: {"", Atoms}},
 		},
-	}, err
+	}
 }
 
 // begin starts a step. The argument title is the first line of the step's listing.
