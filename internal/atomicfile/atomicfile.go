@@ -63,7 +63,7 @@ func WriteFile(ctx context.Context, path string, force bool, write func(w io.Wri
 	if err := write(Writer{ctx, f}); err != nil {
 		return err
 	}
-	if err := f.inFile(cmp.Or(f.temp.Sync(), f.temp.Close())); err != nil {
+	if err := InFile(f.path, cmp.Or(f.temp.Sync(), f.temp.Close())); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -122,15 +122,7 @@ func permit(temp, path string) {
 
 func (f *file) Write(p []byte) (int, error) {
 	n, err := f.temp.Write(p)
-	return n, f.inFile(err)
-}
-
-// inFile prefixes an error with the file's final path.
-func (f *file) inFile(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", f.path, reason(err))
+	return n, InFile(f.path, err)
 }
 
 // place gives the file its name.
@@ -149,7 +141,7 @@ func (f *file) place(force bool) error {
 	if err := checkFile(f.path, force); err != nil {
 		return err
 	}
-	return f.inFile(os.Rename(f.temp.Name(), f.path))
+	return InFile(f.path, os.Rename(f.temp.Name(), f.path))
 }
 
 // remove removes a temporary file or directory of the output at path. It returns err, combined with the error of
@@ -230,11 +222,11 @@ func (d *Dir) try() error {
 func (d *Dir) Begin() error {
 	temp, err := makeTemp(d.Path)
 	if err != nil {
-		return fmt.Errorf("%s: %w", d.Path, err)
+		return InFile(d.Path, err)
 	}
 	d.Temp = filepath.Join(temp, newName)
 	if err := os.Mkdir(d.Temp, permissions(d.Path)|0o700); err != nil {
-		return d.Abort(d.name(err))
+		return d.Abort(InFile(d.Path, err))
 	}
 	return nil
 }
@@ -242,21 +234,18 @@ func (d *Dir) Begin() error {
 // Abort removes the temporary directory that contains Temp. It returns err, combined with the error of the removal.
 func (d *Dir) Abort(err error) error { return remove(err, d.Path, filepath.Dir(d.Temp)) }
 
-// name prefixes an error with the directory's final path.
-func (d *Dir) name(err error) error { return fmt.Errorf("%s: %w", d.Path, reason(err)) }
-
 // Commit renames Temp to Path. If the renaming fails, Commit removes the temporary directory or, if keep is true,
 // keeps it and names it in the error. Commit reports whether the new directory is in place. It may be in place
 // despite an error: a loss of power may undo the renaming, or a temporary file remains.
 func (d *Dir) Commit(keep bool) (placed bool, err error) {
 	permit(d.Temp, d.Path)
 	if err := SyncDir(d.Temp); err != nil {
-		return false, d.Abort(d.name(err))
+		return false, d.Abort(InFile(d.Path, err))
 	}
 	old, err := d.place()
 	if err != nil {
 		if !keep && old == "" {
-			return false, d.Abort(d.name(err))
+			return false, d.Abort(InFile(d.Path, err))
 		}
 		return false, fmt.Errorf("%s: %w; the new one is kept as %s", d.Path, err, d.Temp)
 	}
@@ -276,13 +265,7 @@ func WriteIn(dir, name string, write func(w io.Writer) error) error {
 		}
 		err = cmp.Or(err, f.Close())
 	}
-	if err == nil {
-		return nil
-	}
-	if e, ok := err.(*fs.PathError); ok {
-		err = e.Err // the message below has the final name
-	}
-	return fmt.Errorf("%s: %w", name, err)
+	return InFile(name, err)
 }
 
 // Names in the temporary directory beside a path.
@@ -406,12 +389,20 @@ func tempPrefix(path string) string {
 	return dir + name + ".tmp"
 }
 
+// InFile returns err prefixed with a file name, or nil if err is nil.
+func InFile(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", name, reason(err))
+}
+
 // reason returns an error of the operating system without its file name, which may be a temporary one.
 func reason(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
+	switch e := err.(type) {
+	case *fs.PathError:
 		return e.Err
-	}
-	if e, ok := errors.AsType[*os.LinkError](err); ok {
+	case *os.LinkError:
 		return e.Err
 	}
 	return err

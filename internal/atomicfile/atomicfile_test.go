@@ -178,7 +178,7 @@ func writeDir(path string, keep bool, mayReplace func(string) error, write func(
 		return err
 	}
 	if err := write(d.Temp); err != nil {
-		return d.Abort(d.name(err))
+		return d.Abort(InFile(d.Path, err))
 	}
 	_, err := d.Commit(keep)
 	return err

@@ -58,9 +58,6 @@ func (t *Target) Exists() bool {
 	return !errors.Is(err, os.ErrNotExist)
 }
 
-// InFile returns err prefixed with the path of the target.
-func (t *Target) InFile(err error) error { return InFile(t.Path, err) }
-
 // Commit gives the directory its name. A model that can't be renamed is kept under its temporary name, which the error
 // states. A checkpoint that can't be renamed is removed.
 func (t *Target) Commit(c Checkpoint) error {
@@ -94,7 +91,7 @@ func (t *Target) mayReplace(path string) error {
 	case t.Checkpoint.Epoch > 0:
 		hash, err := checkpointHash(path)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return InFile(Progress, err)
+			return atomicfile.InFile(Progress, err)
 		}
 		if hash != t.Checkpoint.Hash {
 			return errors.New("is not the checkpoint of this training, so it is not replaced")
@@ -127,7 +124,7 @@ func checkReplaceable(dir string) error {
 	var info struct{ Format int }
 	data, err := input.ReadRegular(filepath.Join(dir, Info), MaxInfo)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return InFile(Info, err)
+		return atomicfile.InFile(Info, err)
 	}
 	if json.Unmarshal(data, &info) != nil || info.Format < 1 {
 		return errors.New("is neither empty nor a model, so it is not replaced")
