@@ -35,11 +35,7 @@ func sampleEncoder(t *testing.T, o encode.Options, batch int) (e *encoder, x []f
 	s := encoderSample
 	x, d = encodetest.Problem(s.rows, s.dim, s.atoms)
 	e, err := newEncoder(Device{}, d, o, batch)
-	testonly.Must(t, err)
-	t.Cleanup(func() {
-		testonly.Must(t, e.Close())
-	})
-	return e, x, d
+	return testonly.Opened(t, e, err), x, d
 }
 
 // Codes have the same bits for every schedule of the emulated driver and every amount of memory.
