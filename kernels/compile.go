@@ -42,6 +42,10 @@ type step struct {
 	body    []instruction
 	totals  []instruction
 	scratch []int // vectors that body stores in scratch rows
+
+	// The launches of the instructions, without the number of rows; newProgram sets them.
+	bodyLaunch   body
+	totalsLaunch totals
 }
 
 // compile translates a program to kernel launches of a precision.

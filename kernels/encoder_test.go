@@ -47,7 +47,7 @@ func TestEncoderKeepsBits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			setting(t, variable, value)
 			e, x, _ := sampleEncoder(t, o, batch)
-			fixed, rowBytes = int(e.fixedBytes()), int(e.rowBytes(false))
+			fixed, rowBytes = int(e.fixedBytes()), int(e.rowBytes())
 			if e.batch != wantBatch {
 				t.Errorf("%d rows at a time, want %d", e.batch, wantBatch)
 			}

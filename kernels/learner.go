@@ -64,7 +64,7 @@ func newLearner(d Device, x []float32, dictionary *model.Dictionary, norm float6
 	if err != nil {
 		return nil, err
 	}
-	e.capacity = dictionary.Len() + 1
+	e.learns, e.capacity, e.slots = true, dictionary.Len()+1, e.slots[:1]
 	l := &learner{encoder: e, gpu: e.gpu, widths: e.widths, rows: x, norm: norm}
 	if err := l.prepare(dictionary.Atoms); err != nil {
 		e.gpu.Close()
@@ -98,7 +98,7 @@ func (l *learner) bytes() int64 {
 
 // prepare allocates device memory.
 func (l *learner) prepare(start []float32) error {
-	if err := l.encoder.prepare(l.encoder.batch, l.bytes(), true); err != nil {
+	if err := l.encoder.prepare(l.encoder.batch, l.bytes()); err != nil {
 		return err
 	}
 	g, w := l.gpu, l.widths
