@@ -13,6 +13,7 @@ import (
 	"overcomplete/internal/parallel"
 	"overcomplete/internal/simd"
 	"overcomplete/model"
+	"overcomplete/vectors"
 )
 
 // searchRows limits the rows of a unit of work. At the end of a call, a worker is idle for about half of a unit's time.
@@ -163,7 +164,7 @@ func (e *encoder) encode(ctx context.Context, rows int, row func(i int) []float3
 	// Each worker gets about one tile, or several tiles of searchRows rows.
 	share := (rows/len(e.lanes) + simd.TileRows) / simd.TileRows * simd.TileRows
 	perTile := min(share, searchRows)
-	tiles := make([]tile, (rows+perTile-1)/perTile)
+	tiles := make([]vectors.CSR, (rows+perTile-1)/perTile)
 	parallel.With(e.lanes, len(tiles), func(l *encodeLane, i int) {
 		if ctx.Err() != nil {
 			return
@@ -183,20 +184,18 @@ func (e *encoder) encode(ctx context.Context, rows int, row func(i int) []float3
 				out.Loss[lo+j] = e.polish(l, j)
 			}
 		}
-		tiles[i].pack(&l.codes, n)
+		l.codes.store(&tiles[i], n)
 	})
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	nonzeros := 0
 	for i := range tiles {
-		nonzeros += len(tiles[i].index)
+		nonzeros += tiles[i].Nonzeros()
 	}
 	out.Index, out.Value = slices.Grow(out.Index[:0], nonzeros), slices.Grow(out.Value[:0], nonzeros)
 	for i := range tiles {
-		for j := range tiles[i].end {
-			out.AppendRow(tiles[i].row(j))
-		}
+		out.Append(&tiles[i])
 	}
 	return nil
 }

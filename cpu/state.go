@@ -39,14 +39,10 @@ func (s *trainer) Restore(dictionary []float32, a *vectors.CSR) error {
 	}
 	s.setDictionary(dictionary)
 	for i := range s.tiles {
-		lo := i * s.tileRows
-		n := min(s.tileRows, s.rows-lo)
-		rows := &codes{index: make([][]int32, n), value: make([][]float32, n)}
-		for j := range n {
-			rows.index[j], rows.value[j] = a.Row(lo + j)
+		s.tiles[i] = new(vectors.CSR)
+		for row := i * s.tileRows; row < min((i+1)*s.tileRows, s.rows); row++ {
+			s.tiles[i].AppendRow(a.Row(row))
 		}
-		s.tiles[i] = new(tile)
-		s.tiles[i].pack(rows, n)
 	}
 	return nil
 }

@@ -24,10 +24,10 @@ type trainer struct {
 	first, second *executable // programs of the two passes
 	batches       [2]frame    // the batch of the current step of the first pass, and the next
 
-	dictionary simd.Matrix // D, K×L
-	squares    simd.Matrix // H, K×L
-	sums       simd.State  // S and Q, V×K
-	tiles      []*tile     // A
+	dictionary simd.Matrix    // D, K×L
+	squares    simd.Matrix    // H, K×L
+	sums       simd.State     // S and Q, V×K
+	tiles      []*vectors.CSR // A, tileRows rows each; nil before the first pass over a tile: its codes are random and dense
 	tileRows   int
 	allAtoms   []int32     // 0, 1, …, K−1: the columns of a dense code
 	packed     simd.Panels // D, for the second pass
@@ -86,7 +86,7 @@ func (d Device) Trainer(p backend.Problem) (backend.Trainer, error) {
 	if h.AuthorsOrder {
 		s.tileRows = 1
 	}
-	s.tiles = make([]*tile, (rows+s.tileRows-1)/s.tileRows)
+	s.tiles = make([]*vectors.CSR, (rows+s.tileRows-1)/s.tileRows)
 	return s, nil
 }
 
@@ -206,16 +206,16 @@ func (s *trainer) secondPass(ctx context.Context, epoch int, sums *backend.Sums)
 	for i, t := range s.tiles {
 		sums.Loss += losses[i]
 		sums.Error += errors[i]
-		sums.Count(t.index, t.value)
+		sums.Count(t.Index, t.Value)
 	}
 	return nil
 }
 
 func (s *trainer) store(i int, f *frame) {
 	if s.tiles[i] == nil {
-		s.tiles[i] = new(tile)
+		s.tiles[i] = new(vectors.CSR)
 	}
-	s.tiles[i].pack(&f.codes, f.rows)
+	f.codes.store(s.tiles[i], f.rows)
 }
 
 func (s *trainer) AtomSquares() ([]float64, error) {
@@ -236,7 +236,7 @@ func (s *trainer) Codes() (*vectors.CSR, error) {
 	nonzeros := 0
 	for i, t := range s.tiles {
 		if t != nil {
-			nonzeros += len(t.value)
+			nonzeros += t.Nonzeros()
 		} else {
 			nonzeros += (min((i+1)*s.tileRows, s.rows) - i*s.tileRows) * s.atoms
 		}
