@@ -29,8 +29,10 @@ func Is(path string) bool { return modeldir.Contains(filepath.Join(path, modeldi
 // Open opens the model in the directory dir. It returns a [*vectors.InputError], which names the file, if a file is
 // missing or damaged, if words, codes, dictionary and mean don't agree with each other and with Info, if the codes
 // are not valid ([vectors.CSR.Validate]), or if a number is not finite.
-func Open(dir string) (*Model, error) {
-	m, err := modeldir.ReadStable(dir, open)
+func Open(dir string) (*Model, error) { return readStable(dir, open) }
+
+func readStable(dir string, read func(dir *os.File) (*Model, error)) (*Model, error) {
+	m, err := modeldir.ReadStable(dir, read)
 	if err != nil {
 		return nil, inputError(dir, err)
 	}
@@ -64,13 +66,7 @@ func open(dir *os.File) (*Model, error) {
 
 // OpenDictionary opens a model, as [Open] does, without its codes: Codes is nil, although Info may describe them. The
 // result can encode. It can be saved only if the model on disk has no codes either.
-func OpenDictionary(dir string) (*Model, error) {
-	m, err := modeldir.ReadStable(dir, openDictionary)
-	if err != nil {
-		return nil, inputError(dir, err)
-	}
-	return m, nil
-}
+func OpenDictionary(dir string) (*Model, error) { return readStable(dir, openDictionary) }
 
 func openDictionary(dir *os.File) (m *Model, err error) {
 	m = new(Model)
