@@ -92,7 +92,6 @@ type generator struct {
 	row       []float64
 }
 
-// random returns the random number generator of a row in a stream.
 func (g *generator) random(stream, row int) *rand.Rand {
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[0:], g.seed)

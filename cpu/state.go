@@ -23,7 +23,6 @@ func (s *trainer) SaveState(m checkpoint.Matrix, f func(part []float32) error) e
 	return eachRow(s.squares, s.atoms, f)
 }
 
-// eachRow calls f with the first rows of a matrix.
 func eachRow(m simd.Matrix, rows int, f func(row []float32) error) error {
 	for i := range rows {
 		if err := f(m.Row(i)); err != nil {

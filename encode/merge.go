@@ -125,7 +125,6 @@ func openShards(dirs []string) (shards []*shard, m *model.Model, err error) {
 	return shards, m, nil
 }
 
-// shardSize returns the numbers of blocks and rows of a valid shard.
 func shardSize(p *model.Shard) (blocks, rows int) {
 	all := p.Rows/Block + min(p.Rows%Block, 1) // can't overflow
 	blocks = (all - p.Index + p.Of) / p.Of

@@ -228,7 +228,6 @@ func (s *Stream) encode(ctx context.Context, read <-chan *block, free, encoded c
 	finish(0)
 }
 
-// measure sets the sums of a block.
 func (s *Stream) measure(b *block) {
 	if b.err == nil && b.codes.Rows != b.rows.Len() {
 		b.err = fmt.Errorf("encode: the encoder's atoms differ in length from the vectors (got %d codes for %d rows of %d numbers)", b.codes.Rows, b.rows.Len(), b.rows.Dim)
@@ -269,7 +268,6 @@ func (s *Stream) finish(b *block) (*vectors.Sparse, error) {
 	return &vectors.Sparse{IDs: b.rows.IDs, Texts: b.rows.Texts, CSR: b.codes.CSR}, nil
 }
 
-// rowError returns the error for row i of the block, which can't be encoded.
 func (b *block) rowError(i int, err error) error {
 	return &vectors.InputError{Row: b.number*Block + i + 1, ID: b.rows.IDs[i], Err: err}
 }
@@ -331,7 +329,6 @@ func (s *blockSums) addCodes(codes *vectors.CSR) {
 	s.used, s.l1 = used, l1
 }
 
-// addBlock adds the sums of the next block.
 func (t *tally) addBlock(codes *vectors.CSR, s *blockSums) {
 	if t.used == nil {
 		t.used = make([]bool, codes.Cols)

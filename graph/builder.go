@@ -72,7 +72,6 @@ func (b *builder) losses(residual *gorgonia.Node) *gorgonia.Node {
 	return b.unary(b.spec.Loss, residual)
 }
 
-// measure outputs the loss and the squared error of a residual.
 func (b *builder) measure(residual *gorgonia.Node) {
 	b.output("loss", b.loss(residual))
 	b.output("error", b.sum(b.square(residual)))

@@ -212,7 +212,6 @@ func (s *step) fuse(in program.Instruction, following []program.Instruction) boo
 	return true
 }
 
-// reserveScratch reserves a scratch row for a vector.
 func (s *step) reserveScratch(vector int) {
 	if !slices.Contains(s.scratch, vector) {
 		s.scratch = append(s.scratch, vector)

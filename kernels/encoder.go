@@ -140,7 +140,6 @@ func (w widths) searchBytes(k searchKernel) int64 {
 // slack bounds the bytes that the driver adds when it rounds up allocations, and the bytes of small arrays.
 const slack = 4 << 20
 
-// rowBytes returns the bytes of device memory per row.
 func (e *encoder) rowBytes() int64 {
 	dense := 0
 	if e.learns {
@@ -324,7 +323,6 @@ func (e *encoder) stage(n int, row func(i int) []float32) {
 	})
 }
 
-// encode queues the kernels that encode the n rows of the current slot.
 func (e *encoder) encode(n int) {
 	g, s := e.gpu, e.slot
 	g.queue(e.search.launch(&e.rounded, search{

@@ -303,7 +303,6 @@ func (g *gpu) memoryError(work string, need, free int64) error {
 		backend.ErrMemory, g.device.Index, work, inBytes(need), inBytes(free), inBytes(total), advice)
 }
 
-// inBytes formats a number of bytes in MB or GB.
 func inBytes(n int64) string {
 	if n < 1e9 {
 		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
@@ -424,14 +423,12 @@ func (g *gpu) wait(s cu.Stream, e cu.Event) {
 	}
 }
 
-// waitHost blocks the host until an event has happened.
 func (g *gpu) waitHost(e cu.Event) {
 	if g.err == nil {
 		g.check("cuEventSynchronize"+latent, e.Synchronize())
 	}
 }
 
-// queue launches a kernel in a stream.
 func (g *gpu) queue(l launch, s cu.Stream) {
 	if g.err != nil {
 		return

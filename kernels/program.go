@@ -162,7 +162,6 @@ func (b *trainer) run(p *deviceProgram, at rowState, batch, epoch int) {
 	}
 }
 
-// multiply launches the product of a step.
 func (b *trainer) multiply(p *deviceProgram, s program.Step, at rowState, rows, epoch int) {
 	if b.precision == fp16 {
 		b.multiplyHalves(p, s, at, rows, epoch)

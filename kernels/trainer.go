@@ -158,7 +158,6 @@ func (b *trainer) fill(p backend.Problem, dictionaryStep, codeStep *executable) 
 	return g.err
 }
 
-// stateAt returns the state from row i on.
 func (b *trainer) stateAt(i int) rowState {
 	sums := i * b.codePitch
 	return rowState{b.state.x.at(i * b.dimPitch), b.state.codes.at(i * b.storePitch), b.state.sumG.at(sums), b.state.sumQ.at(sums)}
@@ -213,7 +212,6 @@ func (b *trainer) dictionaryPass(ctx context.Context, batch int, sums *backend.S
 	return err
 }
 
-// codePass updates all codes.
 func (b *trainer) codePass(ctx context.Context, epoch int, sums *backend.Sums) error {
 	p := b.codeStep
 	b.resetSums(p)

@@ -194,7 +194,6 @@ func (m *Model) validateDictionary() error {
 		atomicfile.InFile(modeldir.Themes, checkUnit(m.Dictionary.Themes, dim)))
 }
 
-// checkUnit returns an error unless all rows of x have norm 1.
 func checkUnit(x []float32, dim int) error {
 	for i := 0; i < len(x); i += dim {
 		square := float32s.Squares(x[i : i+dim])

@@ -41,7 +41,6 @@ func (b *builder) begin(title string, rows Axis) {
 	b.body, b.local = Body{Rows: rows, listing: []string{title}}, make(map[*value]int)
 }
 
-// end returns the elementwise work of the step.
 func (b *builder) end() Body {
 	b.shareTemporaries(b.body.Each)
 	return b.body
@@ -51,7 +50,6 @@ func (b *builder) step(s Step) { b.program.Steps = append(b.program.Steps, s) }
 
 func (b *builder) done() (*Program, error) { return b.program, b.err }
 
-// list adds a line to the listing of the step.
 func (b *builder) list(format string, args ...any) {
 	b.body.listing = append(b.body.listing, fmt.Sprintf(format, args...))
 }
@@ -108,7 +106,6 @@ func (b *builder) store(name string, v *value, at int) *value {
 	return kept
 }
 
-// output adds a number to the outputs of the program.
 func (b *builder) output(name string, v *value) {
 	if b.define(name, v); v.name != name {
 		b.list("%s = %s", name, v)

@@ -88,7 +88,6 @@ func (b *builder) correlate(s graph.Spec, c float64, E, D *value) {
 	})
 }
 
-// measure outputs the loss and the squared error of a residual.
 func (b *builder) measure(R *value) {
 	loss, _ := b.loss(R)
 	b.output("loss", b.total(loss))

@@ -295,7 +295,6 @@ func (r *regression) scoreRow(i int, scores []float64) {
 	}
 }
 
-// scoreRows computes the scores of all rows of the regression.
 func (r *regression) scoreRows(scores []float64, p parameters) {
 	r.projectTerms(p, r.active)
 	for n, i := range r.rows {

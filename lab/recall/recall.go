@@ -115,7 +115,6 @@ func (q *Queries) CountNew() (n int) {
 	return n
 }
 
-// from returns the vectors whose rows are the queries.
 func (q *Queries) from() *vectors.Dense {
 	if q.New() {
 		return q.queries
@@ -132,7 +131,6 @@ func (q *Queries) cosines() func(row, i int) float64 {
 	return func(row, i int) float64 { return scale[i] * dot(from.Row(row), q.x.Row(i)) }
 }
 
-// all returns the row numbers of the index.
 func (q *Queries) all() []int {
 	all := make([]int, q.x.Len())
 	for i := range all {

@@ -144,7 +144,6 @@ func (p problem) make(authorsOrder bool, seed uint64) backend.Problem {
 	return problem
 }
 
-// againstOracle compares the results of each epoch.
 func (s suite) againstOracle(t *testing.T, p problem) {
 	problem := p.make(s.authorsOrder, 3)
 	b := s.start.open(t, problem, 0)

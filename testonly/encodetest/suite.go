@@ -65,7 +65,6 @@ func Run(t *testing.T, tolerance float64, newEncoder New) {
 	})
 }
 
-// againstReference compares codes with [Code].
 func againstReference(t *testing.T, tolerance float64, newEncoder New) {
 	const rows = 30
 	for _, c := range []struct {

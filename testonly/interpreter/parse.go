@@ -209,10 +209,8 @@ func (p *parser) declare(s string) {
 
 func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }
 
-// staticBytes returns the bytes of static shared memory.
 func (p *parser) staticBytes() int { return roundUp(p.sharedBytes, 16) }
 
-// open begins an entry.
 func (p *parser) open(head string) {
 	m := entryHead.FindStringSubmatch(head)
 	if m == nil {
@@ -252,7 +250,6 @@ func (p *parser) open(head string) {
 	}
 }
 
-// close ends an entry.
 func (p *parser) close() {
 	k := p.kernel
 	for at, label := range p.branches {
@@ -311,7 +308,6 @@ func (p *parser) instruction(s string) instruction {
 	return in
 }
 
-// split splits a list of operands.
 func split(s string) (operands []string) {
 	if s == "" {
 		return nil
@@ -436,7 +432,6 @@ func (p *parser) value(s string) int {
 	return r
 }
 
-// register returns the number of a register.
 func (k *Kernel) register(names map[string]int, name string) int {
 	r, ok := names[name]
 	if !ok {
@@ -447,7 +442,6 @@ func (k *Kernel) register(names map[string]int, name string) int {
 	return r
 }
 
-// registerName returns the name of a register.
 func (k *Kernel) registerName(r int) string {
 	for name, number := range k.names {
 		if number == r {
