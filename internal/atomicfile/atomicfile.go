@@ -52,47 +52,35 @@ func (w Writer) Write(p []byte) (int, error) {
 // file exists and force is false. If the file is in place despite an error, the error says so. After the cancellation
 // of ctx, writes fail and nothing is replaced.
 func WriteFile(ctx context.Context, path string, force bool, write func(w io.Writer) error) (err error) {
-	f, err := create(path, force)
-	if err != nil {
+	path = Resolve(path)
+	if err := checkFile(path, force); err != nil {
 		return err
+	}
+	temp, err := os.OpenFile(tempName(path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, permissions(path)&0o666)
+	if err != nil {
+		return &OutputError{path, fmt.Errorf("cannot be created: %w", reason(err))}
 	}
 	defer func() {
-		f.temp.Close() // fails if the file is closed
-		err = remove(err, f.path, f.temp.Name())
+		temp.Close() // fails if the file is closed
+		err = remove(err, path, temp.Name())
 	}()
-	if err := write(Writer{ctx, f}); err != nil {
+	permit(temp.Name(), path)
+	if err := write(Writer{ctx, file{temp, path}}); err != nil {
 		return err
 	}
-	if err := InFile(f.path, cmp.Or(f.temp.Sync(), f.temp.Close())); err != nil {
+	if err := cmp.Or(InFile(path, cmp.Or(temp.Sync(), temp.Close())), ctx.Err()); err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil {
+	if err := place(temp.Name(), path, force); err != nil {
 		return err
 	}
-	if err := f.place(force); err != nil {
-		return err
-	}
-	return syncPlace(f.path)
+	return syncPlace(path)
 }
 
-// A file is written under a temporary name until place renames it to path.
+// A file is a temporary file whose errors name the final path.
 type file struct {
 	temp *os.File
 	path string
-}
-
-func create(path string, force bool) (*file, error) {
-	path = Resolve(path)
-	if err := checkFile(path, force); err != nil {
-		return nil, err
-	}
-	mode := permissions(path)
-	temp, err := os.OpenFile(tempName(path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode&0o666)
-	if err != nil {
-		return nil, &OutputError{path, fmt.Errorf("cannot be created: %w", reason(err))}
-	}
-	permit(temp.Name(), path)
-	return &file{temp, path}, nil
 }
 
 // permissions returns the permissions of the file or directory at path. If nothing exists there, it returns 0o777,
@@ -120,28 +108,28 @@ func permit(temp, path string) {
 	}
 }
 
-func (f *file) Write(p []byte) (int, error) {
+func (f file) Write(p []byte) (int, error) {
 	n, err := f.temp.Write(p)
 	return n, InFile(f.path, err)
 }
 
-// place gives the file its name.
-func (f *file) place(force bool) error {
+// place gives a temporary file its name.
+func place(temp, path string, force bool) error {
 	if !force {
 		// Unlike a rename, a link never replaces a file that another process has just created.
-		err := os.Link(f.temp.Name(), f.path)
+		err := os.Link(temp, path)
 		if err == nil {
 			return nil
 		}
 		if errors.Is(err, fs.ErrExist) {
-			return &OutputError{f.path, ErrExists}
+			return &OutputError{path, ErrExists}
 		}
 		// The file system doesn't support links.
 	}
-	if err := checkFile(f.path, force); err != nil {
+	if err := checkFile(path, force); err != nil {
 		return err
 	}
-	return InFile(f.path, os.Rename(f.temp.Name(), f.path))
+	return InFile(path, os.Rename(temp, path))
 }
 
 // remove removes a temporary file or directory of the output at path. It returns err, combined with the error of

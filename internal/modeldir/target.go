@@ -25,7 +25,7 @@ type Target struct {
 	Checkpoint Checkpoint
 
 	*atomicfile.Dir
-	committed bool
+	Committed bool // a model was committed: it is in place, or kept under its temporary name
 }
 
 // A Checkpoint is the content hash and the number of epochs of a checkpoint; Epoch is 0 for none.
@@ -66,12 +66,9 @@ func (t *Target) Commit(c Checkpoint) error {
 		t.Checkpoint = c
 	}
 	_, missing := os.Lstat(t.Temp)
-	t.committed = c.Epoch == 0 && (placed || missing == nil) // in place, or kept
+	t.Committed = c.Epoch == 0 && (placed || missing == nil)
 	return err
 }
-
-// Committed reports whether a model was committed: it is in place, or kept under its temporary name.
-func (t *Target) Committed() bool { return t.committed }
 
 // Left returns the epoch of the checkpoint of this training, if it is still in the directory, or 0.
 func (t *Target) Left() (epoch int) {

@@ -39,16 +39,15 @@ type constant struct {
 
 // instruction is an instruction of a kernel.
 type instruction struct {
-	text     string
-	line     int
-	run      func(w *warp, in *instruction, active uint32)
+	text string
+	line int
+	operation
 	flow     flow
 	target   int // target of a branch
 	meet     int // reconvergence point of a branch
 	guarded  bool
 	guard    int    // predicate register
 	inverted uint32 // all bits set for a negated predicate
-	together bool   // all lanes of the warp must execute it
 	args     []int  // registers or values of the operands
 	offsets  []int  // offsets of the operands that are addresses, in order
 	sources  []int  // registers read
@@ -301,7 +300,7 @@ func (p *parser) instruction(s string) instruction {
 	if !ok || len(forms) != len(operands) {
 		p.fail("the interpreter has no %s of %d operands", name, len(operands))
 	}
-	in.run, in.together = op.run, op.together
+	in.operation = op
 	for i, form := range forms {
 		p.operand(&in, form, operands[i])
 	}
