@@ -106,7 +106,7 @@ func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch
 	}
 	atoms := dictionary.Len()
 	return &encoder{
-		dictionary: dictionary, gpu: g, widths: newWidths(atoms, dictionary.Dim),
+		dictionary: dictionary, gpu: g, widths: newWidths(fp32, atoms, dictionary.Dim),
 		options: o, nonzeros: min(o.Nonzeros, atoms), capacity: backend.Capacity(o, atoms), batch: batch,
 		slots: make([]*encoderSlot, 2),
 	}, nil

@@ -121,8 +121,7 @@ func defaultOrder(x *vectors.Dense) model.Order {
 	if x.Texts != nil {
 		return model.None
 	}
-	ids := x.IDs
-	ids = ids[:min(len(ids), orderSample)]
+	ids := x.IDs[:min(len(x.IDs), orderSample)]
 	const minTextBytes, minCorrelated = 24, 50
 	textsOrIDs := 0
 	for _, w := range ids {
