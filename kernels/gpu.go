@@ -32,8 +32,7 @@ type session struct {
 // contextPool holds at most one idle session, which its users pass on to each other.
 type contextPool struct {
 	started sync.WaitGroup
-	mu      sync.Mutex
-	idle    *session // nil while in use, and after a failure
+	idle    chan *session // of capacity 1; empty while the session is in use, and after a failure
 }
 
 // take removes and returns the idle session, or returns nil.
@@ -42,25 +41,22 @@ func (p *contextPool) take() *session {
 		return nil
 	}
 	p.started.Wait()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s := p.idle
-	p.idle = nil
-	return s
+	select {
+	case s := <-p.idle:
+		return s
+	default:
+		return nil
+	}
 }
 
 // keep stores the session for the next user, and reports whether the pool had room for it.
 func (p *contextPool) keep(s *session) bool {
-	if p == nil {
+	select {
+	case p.idle <- s:
+		return true
+	default:
 		return false
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.idle != nil {
-		return false
-	}
-	p.idle = s
-	return true
 }
 
 // gpu is a session in use by a trainer, a learner or an encoder. Call enter before the other methods, and leave after
@@ -83,10 +79,10 @@ type gpu struct {
 // Learners, encoders and trainers of the returned device use this CUDA context one after the other, so that
 // the GPU is initialised once. The context is released when the process ends.
 func (d Device) Start() Device {
-	d.pool = new(contextPool)
+	d.pool = &contextPool{idle: make(chan *session, 1)}
 	d.pool.started.Go(func() {
 		if g, err := d.openNew("decode", "search_atoms", "polish", "learner", "body"); err == nil { // on failure the first use retries and returns the error
-			d.pool.idle = g.session
+			d.pool.keep(g.session)
 		}
 	})
 	return d
