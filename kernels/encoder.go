@@ -152,8 +152,7 @@ func (e *encoder) rowBytes() int64 {
 const maxPacked = 256 << 20
 
 // prepare copies the dictionary and allocates device memory for e.batch rows. It reduces e.batch to the number
-// of rows that fit beside the reserved bytes, and returns an error if fewer than minRows fit. A learner computes the step
-// size itself.
+// of rows that fit beside the reserved bytes, and returns an error if fewer than minRows fit.
 func (e *encoder) prepare(minRows int, reserved int64) error {
 	g := e.gpu
 	defer g.enter()()
@@ -170,7 +169,7 @@ func (e *encoder) prepare(minRows int, reserved int64) error {
 		return g.memoryError(fmt.Sprintf("%d sparse dimensions", e.widths.atoms), need, free)
 	}
 	rows, step := e.batch, 0.0
-	if !e.learns {
+	if !e.learns { // a learner computes the step size itself
 		var err error
 		if step, err = backend.StepSize(e.dictionary); err != nil {
 			return err
