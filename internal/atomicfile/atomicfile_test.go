@@ -417,3 +417,13 @@ func TestLongNames(t *testing.T) {
 		}
 	}
 }
+
+// An error of the system names the file once, by its final name.
+func TestInFile(t *testing.T) {
+	dir := t.TempDir()
+	create := func() error { return WriteIn(dir, "f", func(io.Writer) error { return nil }) }
+	testonly.Must(t, create())
+	if err := create(); !errors.Is(err, fs.ErrExist) || !strings.HasPrefix(err.Error(), "f: ") || strings.Contains(err.Error(), dir) {
+		t.Errorf("error %v, want one that begins with f and names no directory", err)
+	}
+}
