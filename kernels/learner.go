@@ -24,11 +24,9 @@ import (
 // learner learns a dictionary online on a GPU. It updates the atoms of its encoder in device memory. It
 // implements [backend.Learner]. Its methods may be called from any goroutine, one at a time.
 type learner struct {
-	encoder *encoder
-	gpu     *gpu      // the encoder's
-	widths  widths    // the encoder's
-	rows    []float32 // X, V×L
-	norm    float64   // norm of updated atoms
+	*encoder
+	rows []float32 // X, V×L
+	norm float64   // norm of updated atoms
 
 	gram, products stateMatrix // G (K×K) and B (K×L) of [backend.Learner]
 	direction      stateMatrix // 1×L: the leading eigenvector of DᵀD, approximately
@@ -36,7 +34,7 @@ type learner struct {
 	anchors pointer[float32] // W, K×L
 	decoded pointer[float32] // K×L: GD
 	square  pointer[float32] // DᵀD, L×L
-	work    pointer[float64] // 2·L: scratch of the kernel power
+	scratch pointer[float64] // 2·L: memory of the kernel power
 
 	resident   pointer[float32]     // V×L: all rows minus the mean; 0 if they don't fit
 	order      pointer[int32]       // V: indices of the rows of the queued mini-batches
@@ -65,7 +63,7 @@ func newLearner(d Device, x []float32, dictionary *model.Dictionary, norm float6
 		return nil, err
 	}
 	e.learns, e.capacity, e.slots = true, dictionary.Len()+1, e.slots[:1]
-	l := &learner{encoder: e, gpu: e.gpu, widths: e.widths, rows: x, norm: norm}
+	l := &learner{encoder: e, rows: x, norm: norm}
 	if err := l.prepare(dictionary.Atoms); err != nil {
 		e.gpu.Close()
 		return nil, err
@@ -74,8 +72,6 @@ func newLearner(d Device, x []float32, dictionary *model.Dictionary, norm float6
 }
 
 func (l *learner) Device() string { return l.gpu.name() }
-
-func (l *learner) Close() error { return l.gpu.Close() }
 
 // maxQueued is the maximum number of mini-batches that the host queues before it waits. It bounds the pending work.
 const maxQueued = 64
@@ -109,7 +105,7 @@ func (l *learner) prepare(start []float32) error {
 	l.decoded = alloc[float32](g, w.atoms*w.dimPitch)
 	l.square = alloc[float32](g, w.dim*w.dimPitch)
 	l.direction = stateMatrix{upload(g, randomDirection(w.dim)), 1, w.dim, w.dim, floats}
-	l.work = alloc[float64](g, 2*w.dim)
+	l.scratch = alloc[float64](g, 2*w.dim)
 	var sumProgram []instruction
 	for i := range int32(sumCount) {
 		sumProgram = append(sumProgram, instruction{op: opTotal, dst: sumCount, a: i}, instruction{op: opAccumulate, dst: i, a: sumCount})
@@ -248,7 +244,7 @@ func (l *learner) refresh(eigenvalue pointer[float64]) {
 	shape := shape{rows: int32(w.atoms), atoms: int32(w.dim), codePitch: int32(w.dimPitch)}
 	g.queue(remember{gram: l.square, codes: e.atoms, shape: shape}.launch(), g.compute)
 	g.queue(power{
-		vector: l.direction.device, work: l.work, value: eigenvalue, step: e.step, matrix: l.square, margin: backend.StepMargin,
+		vector: l.direction.device, work: l.scratch, value: eigenvalue, step: e.step, matrix: l.square, margin: backend.StepMargin,
 		tolerance: backend.SpectrumTolerance, maxIterations: backend.SpectrumSteps, dim: int32(w.dim), dimPitch: int32(w.dimPitch),
 	}.launch(), g.compute)
 	e.roundAtoms()
