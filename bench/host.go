@@ -31,6 +31,7 @@ import (
 	"overcomplete/internal/memory"
 	"overcomplete/internal/npy"
 	"overcomplete/internal/parallel"
+	"overcomplete/interpret"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -48,13 +49,15 @@ var hostFormats = []struct {
 }{
 	{"npy", func(w io.Writer, x *vectors.Dense) error { return npy.Write(w, []int{x.Len(), x.Dim}, x.Data) }},
 	{"parquet", writeParquet},
-	{"bin", func(w io.Writer, x *vectors.Dense) error { return vectors.WriteWord2VecBinary(w, sparseOf(x, x.Data)) }},
+	{"bin", func(w io.Writer, x *vectors.Dense) error {
+		return vectors.WriteWord2VecBinary(w, interpret.FromDense(x))
+	}},
 	{"txt", func(w io.Writer, x *vectors.Dense) error { // with five decimals, as GloVe
-		rounded := make([]float32, len(x.Data))
-		for i, v := range x.Data {
-			rounded[i] = float32(math.Round(float64(v)*1e5) / 1e5)
+		rounded := interpret.FromDense(x)
+		for i, v := range rounded.Value {
+			rounded.Value[i] = float32(math.Round(float64(v)*1e5) / 1e5)
 		}
-		return vectors.WriteGloVe(w, sparseOf(x, rounded))
+		return vectors.WriteGloVe(w, rounded)
 	}},
 }
 
@@ -77,18 +80,6 @@ func writeParquet(w io.Writer, x *vectors.Dense) error {
 		}
 	}
 	return p.Close()
-}
-
-// sparseOf returns data, V×L, with the words of x, as rows without zeros.
-func sparseOf(x *vectors.Dense, data []float32) *vectors.Sparse {
-	s := &vectors.Sparse{IDs: x.IDs, CSR: vectors.CSR{Rows: x.Len(), Cols: x.Dim, Ptr: []int64{0}, Value: data}}
-	for i := range data {
-		s.Index = append(s.Index, int32(i%x.Dim))
-		if i%x.Dim == x.Dim-1 {
-			s.Ptr = append(s.Ptr, int64(i+1))
-		}
-	}
-	return s
 }
 
 type hostBench struct {

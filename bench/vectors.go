@@ -57,8 +57,7 @@ func benchVectors(flags *flag.FlagSet, args []string, _ io.Writer) error {
 // generate returns vectors with the spectrum and the norms of real vectors, and similar cosines between neighbours. A
 // vector depends only on the seed and its row, so that a smaller set is a prefix of a larger set.
 //
-// A vector is its cluster's centre plus Gaussian noise, scaled to a heavy-tailed norm, and rotated so that no axis is
-// special.
+// A vector is its cluster's centre plus Gaussian noise, scaled to a heavy-tailed norm, and rotated to mix the axes.
 func generate(seed uint64, rows, dim int) *vectors.Dense {
 	deviation := deviations(dim)
 	x := &vectors.Dense{IDs: make([]string, rows), Dim: dim, Data: make([]float32, rows*dim)}
@@ -92,7 +91,6 @@ type generator struct {
 	row       []float64
 }
 
-// random returns the random number generator of a row in a stream.
 func (g *generator) random(stream, row int) *rand.Rand {
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[0:], g.seed)

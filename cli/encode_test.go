@@ -192,6 +192,7 @@ func TestEncodeRefuses(t *testing.T) {
 
 		"merge s1 -o out":       "shard 2 of 2 is missing",
 		"merge s1 s2 s1 -o out": "s1: repeats shard 1 of 2 in s1",
+		"merge s1 s2 s2 -o out": "s2: repeats shard 2 of 2 in s2",
 		"merge s2 s3 -o out":    "s3: differs from s2 in its number of shards",
 		"merge a s2 -o out":     "a: is not a shard",
 		"merge s1 s2 -o a":      "a: already exists",

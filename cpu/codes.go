@@ -6,6 +6,7 @@ import (
 	"overcomplete/internal/backend"
 	"overcomplete/internal/parallel"
 	"overcomplete/internal/simd"
+	"overcomplete/vectors"
 )
 
 // codes holds rows of A. A row stores the columns of its nonzeros, in increasing order, and their values. Rows of a
@@ -101,49 +102,29 @@ func (c *codes) dropZeros(row int) {
 	c.index[row], c.value[row] = index[:kept], value[:kept]
 }
 
-// tile holds the codes of a few consecutive rows. Before the first code pass the tiles are nil: the codes are random
-// and dense.
-type tile struct {
-	end   []int // end of each row in index and value
-	index []int32
-	value []float32
-}
-
-// row returns the nonzeros of a row, which alias the tile.
-func (t *tile) row(i int) ([]int32, []float32) {
-	lo := 0
-	if i > 0 {
-		lo = t.end[i-1]
-	}
-	hi := t.end[i]
-	return t.index[lo:hi:hi], t.value[lo:hi:hi]
-}
-
-// pack stores the first rows of c in the tile.
-func (t *tile) pack(c *codes, rows int) {
+// store stores the first rows of c in t, in place of t's rows. The codes may alias t.
+func (c *codes) store(t *vectors.CSR, rows int) {
 	nonzeros := 0
 	for _, index := range c.index[:rows] {
 		nonzeros += len(index)
 	}
-	if cap(t.index) < nonzeros || cap(t.index) > 2*nonzeros+1024 { // codes get sparser: release memory
-		t.index, t.value = make([]int32, 0, nonzeros), make([]float32, 0, nonzeros)
+	if cap(t.Index) < nonzeros || cap(t.Index) > 2*nonzeros+1024 { // codes get sparser: release memory
+		t.Index, t.Value = make([]int32, 0, nonzeros), make([]float32, 0, nonzeros)
 	}
-	t.end, t.index, t.value = t.end[:0], t.index[:0], t.value[:0]
+	t.Rows, t.Ptr, t.Index, t.Value = 0, t.Ptr[:0], t.Index[:0], t.Value[:0]
 	for i := range rows {
-		t.index = append(t.index, c.index[i]...)
-		t.value = append(t.value, c.value[i]...)
-		t.end = append(t.end, len(t.value))
+		t.AppendRow(c.index[i], c.value[i])
 	}
 }
 
 // view sets c to the codes of the frame's rows, which start at row lo of X. The codes alias the tiles; random codes
 // are drawn into f.random.
-func (s *state) view(f *frame, c *codes, lo int, lanes []*lane) {
+func (s *trainer) view(f *frame, c *codes, lo int, lanes []*lane) {
 	k := s.atoms
 	random := 0
 	for i := range f.rows {
 		if t := s.tiles[(lo+i)/s.tileRows]; t != nil {
-			c.index[i], c.value[i] = t.row((lo + i) % s.tileRows)
+			c.index[i], c.value[i] = t.Row((lo + i) % s.tileRows)
 		} else {
 			random++
 		}

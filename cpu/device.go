@@ -25,7 +25,6 @@ func (d Device) workers() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// name identifies the device in results.
 func name(k *simd.Kernels) string { return "cpu " + k.Name }
 
 // codeShare estimates the share of nonzeros after the first epoch, when it is largest: a half at λ = 0.5 on
@@ -51,7 +50,6 @@ func (d Device) Memory(rows, dim int, h model.Paper) float64 {
 	return v*k*(state+codeShare*code) + k*l*perAtom + v*l*perVector + inFlight*k*perTile + program
 }
 
-// checkMemory returns an error if a training needs more memory than the machine has.
 func (d Device) checkMemory(rows, dim int, h model.Paper) error {
 	what := fmt.Sprintf("%d rows × %d sparse dimensions need", rows, h.Atoms)
 	// No array is larger than this: K columns, and a row per vector (S), per dimension (D) or per row of a tile.

@@ -13,13 +13,14 @@ import (
 	"overcomplete/internal/parallel"
 	"overcomplete/internal/simd"
 	"overcomplete/model"
+	"overcomplete/vectors"
 )
 
 // searchRows limits the rows of a unit of work. At the end of a call, a worker is idle for about half of a unit's time.
 // This matters to a learner, whose calls have few units.
 const searchRows = 4 * simd.TileRows
 
-// encoder encodes on the CPU.
+// encoder implements [encode.Encoder].
 type encoder struct {
 	dictionary *model.Dictionary
 	k, dim     int // K, L
@@ -113,7 +114,7 @@ func (e *encoder) refresh() (err error) {
 	return nil
 }
 
-// Device implements [encode.Encoder]. All levels of an architecture except generic compute the same bits.
+// Device returns one name for all levels of an architecture except generic, because they compute the same bits.
 func (e *encoder) Device() string {
 	if e.kernels.Name == "generic" {
 		return name(e.kernels)
@@ -121,10 +122,8 @@ func (e *encoder) Device() string {
 	return "cpu " + runtime.GOARCH
 }
 
-// Options implements [encode.Encoder].
 func (e *encoder) Options() encode.Options { return e.options }
 
-// Close implements [encode.Encoder].
 func (e *encoder) Close() error {
 	if e.started != nil {
 		<-e.started
@@ -132,7 +131,7 @@ func (e *encoder) Close() error {
 	return nil
 }
 
-// Start implements [encode.Encoder]. A goroutine encodes x after the rows of earlier calls.
+// Start encodes x in a goroutine, after the rows of earlier calls.
 func (e *encoder) Start(ctx context.Context, x []float32, codes *encode.Codes) (wait func() error) {
 	var err error
 	if len(x)%e.dim != 0 {
@@ -165,7 +164,7 @@ func (e *encoder) encode(ctx context.Context, rows int, row func(i int) []float3
 	// Each worker gets about one tile, or several tiles of searchRows rows.
 	share := (rows/len(e.lanes) + simd.TileRows) / simd.TileRows * simd.TileRows
 	perTile := min(share, searchRows)
-	tiles := make([]tile, (rows+perTile-1)/perTile)
+	tiles := make([]vectors.CSR, (rows+perTile-1)/perTile)
 	parallel.With(e.lanes, len(tiles), func(l *encodeLane, i int) {
 		if ctx.Err() != nil {
 			return
@@ -185,20 +184,18 @@ func (e *encoder) encode(ctx context.Context, rows int, row func(i int) []float3
 				out.Loss[lo+j] = e.polish(l, j)
 			}
 		}
-		tiles[i].pack(&l.codes, n)
+		l.codes.store(&tiles[i], n)
 	})
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	nonzeros := 0
 	for i := range tiles {
-		nonzeros += len(tiles[i].index)
+		nonzeros += tiles[i].Nonzeros()
 	}
 	out.Index, out.Value = slices.Grow(out.Index[:0], nonzeros), slices.Grow(out.Value[:0], nonzeros)
 	for i := range tiles {
-		for j := range tiles[i].end {
-			out.AppendRow(tiles[i].row(j))
-		}
+		out.Append(&tiles[i])
 	}
 	return nil
 }

@@ -37,7 +37,6 @@ type lassoLane struct {
 	violations   []int32
 }
 
-// makeGram computes G = DDᵀ, K×K.
 func (e *encoder) makeGram() {
 	e.gram = simd.NewMatrix(e.k, e.k)
 	parallel.With(e.lanes, (e.k+maxAtoms-1)/maxAtoms, func(l *encodeLane, i int) {

@@ -20,7 +20,7 @@ import (
 // [backend.BlockAtoms], and eight times [simd.TileRows], so that up to eight workers share the product.
 const panelAtoms = 8 * simd.TileRows
 
-// learner learns a dictionary online. It updates a copy of the initial dictionary. Its encoder uses this copy.
+// learner implements [backend.Learner]. It updates a copy of the initial dictionary, which its encoder uses.
 type learner struct {
 	codes encode.Codes // codes of the current batch
 
@@ -58,13 +58,10 @@ func (d Device) Learner(x []float32, dictionary *model.Dictionary, norm float64,
 	}, nil
 }
 
-// Device implements [backend.Learner].
 func (l *learner) Device() string { return l.encoder.Device() }
 
-// Close implements [backend.Learner].
 func (l *learner) Close() error { return nil }
 
-// Learn implements [backend.Learner].
 func (l *learner) Learn(ctx context.Context, batches []backend.Minibatch, anchor, noise float64, learned func(n int)) (backend.Sums, error) {
 	e, a, sums := l.encoder, &l.codes, backend.Sums{Used: make([]bool, l.encoder.k)}
 	for _, b := range batches {
@@ -184,7 +181,6 @@ func (l *learner) updateAtom(k, lo, hi int, gradient, move []float32, anchorWeig
 	copy(e.dictionary.Atom(k), d)
 }
 
-// SaveState implements [backend.Learner].
 func (l *learner) SaveState(m checkpoint.Matrix, f func(part []float32) error) error {
 	switch m {
 	case checkpoint.CodeProducts:
@@ -195,7 +191,6 @@ func (l *learner) SaveState(m checkpoint.Matrix, f func(part []float32) error) e
 	return f(l.encoder.spectrum.Direction)
 }
 
-// LoadState implements [backend.Learner].
 func (l *learner) LoadState(m checkpoint.Matrix, f func(part []float32) error) error {
 	if m == checkpoint.Direction {
 		l.encoder.spectrum.Direction = make([]float32, l.encoder.dim)
@@ -203,7 +198,6 @@ func (l *learner) LoadState(m checkpoint.Matrix, f func(part []float32) error) e
 	return l.SaveState(m, f)
 }
 
-// Restore implements [backend.Learner].
 func (l *learner) Restore(atoms []float32) error {
 	e := l.encoder
 	copy(e.dictionary.Atoms, atoms)
@@ -213,12 +207,10 @@ func (l *learner) Restore(atoms []float32) error {
 	return nil
 }
 
-// AtomSquares implements [backend.Learner].
 func (l *learner) AtomSquares() ([]float64, error) {
 	return backend.AtomSquares(l.encoder.dictionary.Atoms, l.encoder.dictionary.Dim), nil
 }
 
-// Dictionary implements [backend.Learner].
 func (l *learner) Dictionary() ([]float32, error) {
 	return slices.Clone(l.encoder.dictionary.Atoms), nil
 }

@@ -143,11 +143,7 @@ func (x *executable) step(s program.Step, f *frame, lanes []*lane) {
 		sweep(f.rows, rowsAtOnce, func(l *lane, lo, hi int) { x.correlate(l, f, s, lo, hi) })
 		f.codes.densify(f.rows, f.atoms, lanes)
 	case *program.Elementwise:
-		atOnce := maxAtoms
-		if s.Rows == program.Rows {
-			atOnce = rowsAtOnce
-		}
-		sweep(f.length(s.Rows), atOnce, func(l *lane, lo, hi int) {
+		sweep(f.atoms, maxAtoms, func(l *lane, lo, hi int) {
 			x.prepare(l, f, lo, hi-lo)
 			x.body(l, f, &s.Body, lo, hi)
 		})

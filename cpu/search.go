@@ -164,7 +164,6 @@ func (e *encoder) enter(s *searchLane, rows int, threshold float64) {
 	}
 }
 
-// nonzeros returns the number of nonzeros of the code.
 func (row *searchRow) nonzeros() (n int) {
 	for _, b := range row.b[:row.n] {
 		if b != 0 {

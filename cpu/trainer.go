@@ -7,6 +7,7 @@ import (
 
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/checkpoint"
 	"overcomplete/internal/memory"
 	"overcomplete/internal/parallel"
 	"overcomplete/internal/program"
@@ -14,40 +15,31 @@ import (
 	"overcomplete/vectors"
 )
 
-// state holds the variables and workers of both trainers.
-type state struct {
+// trainer implements [backend.Trainer]. An epoch consists of two passes. The first one updates D, in the authors' order
+// also the codes. The second one updates and measures the codes, in the authors' order it only measures them.
+type trainer struct {
 	problem   backend.Problem
 	rows, dim int // V, L
 	atoms     int // K
 
-	dictionary simd.Matrix // D, K×L
-	squares    simd.Matrix // H, K×L
-	sums       simd.State  // S and Q, V×K
-	tiles      []*tile     // A
+	first, second *executable // programs of the two passes
+	batches       [2]frame    // the batch of the current step of the first pass, and the next
+
+	dictionary simd.Matrix    // D, K×L
+	squares    simd.Matrix    // H, K×L
+	sums       simd.State     // S and Q, V×K
+	tiles      []*vectors.CSR // A, tileRows rows each; nil before the first pass over a tile: its codes are random and dense
 	tileRows   int
 	allAtoms   []int32     // 0, 1, …, K−1: the columns of a dense code
-	packed     simd.Panels // D, for a code pass
+	packed     simd.Panels // D, for the second pass
 
 	kernels *simd.Kernels
 	lanes   []*lane // one per worker
 }
 
-// minibatch trains in two passes per epoch.
-type minibatch struct {
-	*state
-	dictionaryStep, codeStep *executable
-	batches                  [2]frame // the batch of the current dictionary step, and the next
-}
-
-// authors trains in the order of the paper's program, row by row.
-type authors struct {
-	*state
-	step, evaluate *executable
-}
-
 // Trainer implements [backend.Device].
 func (d Device) Trainer(p backend.Problem) (backend.Trainer, error) {
-	k, _, err := simd.Choose()
+	kernels, _, err := simd.Choose()
 	if err != nil {
 		return nil, err
 	}
@@ -58,25 +50,14 @@ func (d Device) Trainer(p backend.Problem) (backend.Trainer, error) {
 	if p.Hyperparameters.AuthorsOrder {
 		builds = [2]func(graph.Spec) (*program.Program, error){program.Authors, program.Evaluate}
 	}
-	var steps [2]*executable
+	var passes [2]*executable
 	for i, build := range builds {
 		program, err := build(p.Spec())
 		if err != nil {
 			return nil, err
 		}
-		steps[i] = &executable{program, k}
+		passes[i] = &executable{program, kernels}
 	}
-	s, err := d.newState(p, k)
-	if err != nil {
-		return nil, err
-	}
-	if p.Hyperparameters.AuthorsOrder {
-		return &authors{s, steps[0], steps[1]}, nil
-	}
-	return &minibatch{state: s, dictionaryStep: steps[0], codeStep: steps[1]}, nil
-}
-
-func (d Device) newState(p backend.Problem, kernels *simd.Kernels) (*state, error) {
 	h := p.Hyperparameters
 	rows, k := p.Len(), h.Atoms
 	if err := d.checkMemory(rows, p.Dim, h); err != nil {
@@ -85,8 +66,8 @@ func (d Device) newState(p backend.Problem, kernels *simd.Kernels) (*state, erro
 	if p.Rows == nil {
 		p.Rows = func(int) {}
 	}
-	s := &state{
-		problem: p, atoms: k, rows: rows, dim: p.Dim, kernels: kernels,
+	s := &trainer{
+		problem: p, atoms: k, rows: rows, dim: p.Dim, first: passes[0], second: passes[1], kernels: kernels,
 		dictionary: simd.NewMatrix(k, p.Dim),
 		squares:    simd.NewMatrix(k, p.Dim),
 		sums:       simd.State{Columns: k, S: memory.Zeros[float32](rows * k), Q: memory.Zeros[float32](rows * k)},
@@ -106,24 +87,22 @@ func (d Device) newState(p backend.Problem, kernels *simd.Kernels) (*state, erro
 	if h.AuthorsOrder {
 		s.tileRows = 1
 	}
-	s.tiles = make([]*tile, (rows+s.tileRows-1)/s.tileRows)
+	s.tiles = make([]*vectors.CSR, (rows+s.tileRows-1)/s.tileRows)
 	return s, nil
 }
 
-func (s *state) setDictionary(atoms []float32) {
+func (s *trainer) setDictionary(atoms []float32) {
 	for k := range s.atoms {
 		copy(s.dictionary.Row(k), atoms[k*s.dim:])
 	}
 }
 
-// Device implements [backend.Trainer].
-func (s *state) Device() string { return name(s.kernels) }
+func (s *trainer) Device() string { return name(s.kernels) }
 
-// Close implements [backend.Trainer].
-func (s *state) Close() error { return nil }
+func (s *trainer) Close() error { return nil }
 
 // bind prepares f to run program x on the rows from lo to hi in epoch t.
-func (s *state) bind(f *frame, x *executable, lo, hi, t int, lanes []*lane) {
+func (s *trainer) bind(f *frame, x *executable, lo, hi, t int, lanes []*lane) {
 	n, k, l := hi-lo, s.atoms, s.dim
 	f.rows, f.atoms, f.dim, f.epoch = n, k, l, t
 	f.sums = s.sums.Rows(lo, hi)
@@ -155,86 +134,58 @@ func (s *state) bind(f *frame, x *executable, lo, hi, t int, lanes []*lane) {
 
 func (x *executable) number(f *frame, output string) float64 { return f.numbers[x.Outputs[output]] }
 
-// Epoch implements [backend.Trainer].
-func (b *minibatch) Epoch(ctx context.Context, epoch, batch int) (sums backend.Sums, err error) {
+func (s *trainer) Epoch(ctx context.Context, epoch, batch int) (sums backend.Sums, err error) {
 	start := time.Now()
-	if err := b.dictionaryPass(ctx, batch, &sums); err != nil {
+	if err := s.firstPass(ctx, epoch, batch, &sums); err != nil {
 		return sums, err
 	}
 	between := time.Now()
-	err = b.codePass(ctx, epoch, &sums)
+	err = s.secondPass(ctx, epoch, &sums)
 	sums.DictionarySeconds, sums.CodeSeconds = between.Sub(start).Seconds(), time.Since(between).Seconds()
 	return sums, err
 }
 
-// dictionaryPass runs a dictionary step for each batch of rows, in order.
-func (b *minibatch) dictionaryPass(ctx context.Context, batch int, sums *backend.Sums) error {
-	x, f, next := b.dictionaryStep, &b.batches[0], &b.batches[1]
-	b.bind(f, x, 0, min(batch, b.rows), 0, b.lanes)
-	for lo := 0; lo < b.rows; lo += batch {
+// firstPass runs a step for each batch of rows, in order. In the authors' order, a batch is a row.
+func (s *trainer) firstPass(ctx context.Context, epoch, batch int, sums *backend.Sums) error {
+	authorsOrder := s.problem.Hyperparameters.AuthorsOrder
+	if authorsOrder {
+		batch = 1
+	}
+	x, f, next := s.first, &s.batches[0], &s.batches[1]
+	s.bind(f, x, 0, min(batch, s.rows), epoch, s.lanes)
+	for lo := 0; lo < s.rows; lo += batch {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		hi := min(lo+batch, b.rows)
+		hi := min(lo+batch, s.rows)
 		f.next = nil
-		if hi < b.rows {
-			b.bind(next, x, hi, min(hi+batch, b.rows), 0, b.lanes)
+		if hi < s.rows {
+			s.bind(next, x, hi, min(hi+batch, s.rows), epoch, s.lanes)
 			f.next = next
 		}
-		x.run(f, b.lanes)
+		x.run(f, s.lanes)
 		sums.RunningLoss += x.number(f, "loss")
 		sums.Steps++
-		if x.number(f, "alpha") < 1 {
+		if authorsOrder {
+			s.store(lo, f)
+		} else if x.number(f, "alpha") < 1 {
 			sums.Shortened++
 		}
-		b.problem.Rows(hi - lo)
+		s.problem.Rows(hi - lo)
 		f, next = next, f
 	}
-	if b.tiles[0] == nil { // the random codes are large and never drawn again
-		b.batches = [2]frame{}
+	if s.tiles[0] == nil { // the random codes are large and never drawn again
+		s.batches = [2]frame{}
 	}
 	return nil
 }
 
-// codePass computes new codes of all rows.
-func (b *minibatch) codePass(ctx context.Context, epoch int, sums *backend.Sums) error {
-	x := b.codeStep
-	pack(&b.packed, b.kernels, b.dictionary, b.atoms, b.lanes)
-	measured := make([]measures, len(b.tiles))
-	b.eachTile(ctx, x, epoch, func(f *frame, i int) {
-		measured[i] = x.measures(f)
-		b.store(i, f)
-	})
-	b.sum(measured, sums)
-	return ctx.Err()
-}
-
-// Epoch implements [backend.Trainer]. It updates D and the code of each row in turn, and measures all codes
-// at the end.
-func (b *authors) Epoch(ctx context.Context, epoch, _ int) (sums backend.Sums, err error) {
-	start := time.Now()
-	x, f := b.step, new(frame)
-	for i := range b.rows {
-		if err := ctx.Err(); err != nil {
-			return sums, err
-		}
-		b.bind(f, x, i, i+1, epoch, b.lanes)
-		x.run(f, b.lanes)
-		sums.RunningLoss += x.number(f, "loss")
-		sums.Steps++
-		b.store(i, f)
-		b.problem.Rows(1)
-	}
-	between := time.Now()
-	measured := make([]measures, b.rows)
-	b.eachTile(ctx, b.evaluate, epoch, func(f *frame, i int) { measured[i] = b.evaluate.measures(f) })
-	b.sum(measured, &sums)
-	sums.DictionarySeconds, sums.CodeSeconds = between.Sub(start).Seconds(), time.Since(between).Seconds()
-	return sums, ctx.Err()
-}
-
-// eachTile runs x on every tile. A single worker runs all of a tile. It stops if ctx is cancelled.
-func (s *state) eachTile(ctx context.Context, x *executable, epoch int, done func(f *frame, i int)) {
+// secondPass runs a step on every tile, stores the tile's codes, and adds the metrics of all tiles in order. A single
+// worker runs all of a tile.
+func (s *trainer) secondPass(ctx context.Context, epoch int, sums *backend.Sums) error {
+	x := s.second
+	pack(&s.packed, s.kernels, s.dictionary, s.atoms, s.lanes)
+	losses, errors := make([]float64, len(s.tiles)), make([]float64, len(s.tiles))
 	parallel.With(s.lanes, len(s.tiles), func(l *lane, i int) {
 		if ctx.Err() != nil {
 			return
@@ -245,45 +196,35 @@ func (s *state) eachTile(ctx context.Context, x *executable, epoch int, done fun
 		s.bind(f, x, lo, hi, epoch, alone)
 		f.packed, f.borrowed = s.packed, true
 		x.run(f, alone)
-		done(f, i)
+		losses[i], errors[i] = x.number(f, "loss"), x.number(f, "error")
+		s.store(i, f)
 		s.problem.Rows(hi - lo)
 	})
-}
-
-func (s *state) store(i int, f *frame) {
-	if s.tiles[i] == nil {
-		s.tiles[i] = new(tile)
+	if err := ctx.Err(); err != nil {
+		return err
 	}
-	s.tiles[i].pack(&f.codes, f.rows)
-}
-
-type measures struct{ loss, squared float64 } // squared is Σ‖x − aD‖²
-
-func (x *executable) measures(f *frame) measures {
-	return measures{x.number(f, "loss"), x.number(f, "error")}
-}
-
-// sum adds the metrics of all tiles to sums, in order.
-func (s *state) sum(measured []measures, sums *backend.Sums) {
 	sums.Used = make([]bool, s.atoms)
 	for i, t := range s.tiles {
-		if t == nil {
-			continue // cancelled before its first pass
-		}
-		sums.Loss += measured[i].loss
-		sums.Error += measured[i].squared
-		sums.Count(t.index, t.value)
+		sums.Loss += losses[i]
+		sums.Error += errors[i]
+		sums.Count(t.Index, t.Value)
 	}
+	return nil
 }
 
-// AtomSquares implements [backend.Trainer].
-func (s *state) AtomSquares() ([]float64, error) {
+func (s *trainer) store(i int, f *frame) {
+	if s.tiles[i] == nil {
+		s.tiles[i] = new(vectors.CSR)
+	}
+	f.codes.store(s.tiles[i], f.rows)
+}
+
+func (s *trainer) AtomSquares() ([]float64, error) {
 	d, err := s.Dictionary()
 	return backend.AtomSquares(d, s.dim), err
 }
 
-// Dictionary implements [backend.Trainer].
-func (s *state) Dictionary() ([]float32, error) {
+func (s *trainer) Dictionary() ([]float32, error) {
 	d := make([]float32, 0, s.atoms*s.dim)
 	for k := range s.atoms {
 		d = append(d, s.dictionary.Row(k)...)
@@ -291,12 +232,12 @@ func (s *state) Dictionary() ([]float32, error) {
 	return d, nil
 }
 
-// Codes implements [backend.Trainer]. Before the first code pass the codes are random and dense.
-func (s *state) Codes() (*vectors.CSR, error) {
+// Codes returns random and dense codes before the first epoch.
+func (s *trainer) Codes() (*vectors.CSR, error) {
 	nonzeros := 0
 	for i, t := range s.tiles {
 		if t != nil {
-			nonzeros += len(t.value)
+			nonzeros += t.Nonzeros()
 		} else {
 			nonzeros += (min((i+1)*s.tileRows, s.rows) - i*s.tileRows) * s.atoms
 		}
@@ -314,4 +255,42 @@ func (s *state) Codes() (*vectors.CSR, error) {
 		all.AppendRow(c.index[0], c.value[0])
 	}
 	return all, nil
+}
+
+// LoadState calls SaveState, because f may write to the parts that it gets.
+func (s *trainer) LoadState(m checkpoint.Matrix, f func(part []float32) error) error {
+	return s.SaveState(m, f)
+}
+
+func (s *trainer) SaveState(m checkpoint.Matrix, f func(part []float32) error) error {
+	switch m {
+	case checkpoint.GradientSums:
+		return f(s.sums.S)
+	case checkpoint.SquareSums:
+		return f(s.sums.Q)
+	}
+	return eachRow(s.squares, s.atoms, f)
+}
+
+func eachRow(m simd.Matrix, rows int, f func(row []float32) error) error {
+	for i := range rows {
+		if err := f(m.Row(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *trainer) Restore(dictionary []float32, a *vectors.CSR) error {
+	if len(dictionary) != s.atoms*s.dim || a.Rows != s.rows || a.Cols != s.atoms {
+		return fmt.Errorf("cpu: a state of %d rows × %d atoms, want %d × %d", a.Rows, a.Cols, s.rows, s.atoms)
+	}
+	s.setDictionary(dictionary)
+	for i := range s.tiles {
+		s.tiles[i] = new(vectors.CSR)
+		for row := i * s.tileRows; row < min((i+1)*s.tileRows, s.rows); row++ {
+			s.tiles[i].AppendRow(a.Row(row))
+		}
+	}
+	return nil
 }

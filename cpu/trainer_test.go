@@ -48,12 +48,12 @@ func TestAuthors(t *testing.T) {
 	eachLevel(t, run)
 }
 
-// minibatchOf returns a trainer of the default algorithm as its concrete type.
-func minibatchOf(t testing.TB, p backend.Problem, workers int) *minibatch {
+// trainerOf returns a trainer as its concrete type.
+func trainerOf(t testing.TB, p backend.Problem, workers int) *trainer {
 	t.Helper()
 	b, err := newTrainer(p, workers)
 	testonly.Must(t, err)
-	return b.(*minibatch)
+	return b.(*trainer)
 }
 
 // The dictionary update has different loops for small and large batches and for dense and sparse codes. In
@@ -72,10 +72,10 @@ func TestUpdateKeepsBits(t *testing.T) {
 				p := backend.Problem{X: x, Dim: dim, Hyperparameters: h}
 				var want []float32
 				for _, workers := range []int{1, 5} {
-					b := minibatchOf(t, p, workers)
+					b := trainerOf(t, p, workers)
 					sums, err := b.Epoch(t.Context(), 1, batch)
 					testonly.Must(t, err)
-					testonly.Must(t, b.dictionaryPass(t.Context(), batch, new(backend.Sums)))
+					testonly.Must(t, b.firstPass(t.Context(), 1, batch, new(backend.Sums)))
 					got, err := b.Dictionary()
 					testonly.Must(t, err)
 					if want == nil {
@@ -100,9 +100,9 @@ func TestDrawnCodesAreDropped(t *testing.T) {
 	p.Hyperparameters.Atoms = 200
 	var before, during uint64
 	p.Rows = func(int) { during = testonly.BytesInUse() }
-	b := minibatchOf(t, p, 1)
+	b := trainerOf(t, p, 1)
 	before = testonly.BytesInUse()
-	testonly.Must(t, b.dictionaryPass(t.Context(), rows, new(backend.Sums)))
+	testonly.Must(t, b.firstPass(t.Context(), 1, rows, new(backend.Sums)))
 	after := testonly.BytesInUse()
 	// Random codes are float32. The rest of a pass's memory is small beside them.
 	if drawn := uint64(4 * rows * b.atoms); during < before+drawn || after > before+drawn/2 {
@@ -189,7 +189,7 @@ func TestUnknownLevel(t *testing.T) {
 func TestPrograms(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		backendtest.RunPrograms(t, newTrainer, func(b backend.Trainer, p *program.Program, epoch int) (map[string]float64, error) {
-			s := b.(*minibatch).state
+			s := b.(*trainer)
 			x, f := &executable{p, s.kernels}, new(frame)
 			s.bind(f, x, 0, s.rows, epoch, s.lanes)
 			x.run(f, s.lanes)

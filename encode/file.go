@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"sync"
 
 	"overcomplete/internal/input"
@@ -60,11 +59,10 @@ func FileTo(ctx context.Context, m *model.Model, paths []string, to *modeldir.Ta
 	}
 	defer func() { err = w.Abort(err) }()
 	source = new(vectors.Source)
-	s := &Stream{Encoder: e, Shard: f.Shard, recycle: true}
+	s := &Stream{Encoder: e, Shard: f.Shard, dim: m.Dictionary.Dim, recycle: true}
 	readCtx, stopReading := context.WithCancel(ctx)
 	defer stopReading()
-	rows := checkDim(vectors.Stream(readCtx, paths, f.Read, source), m.Dictionary.Dim)
-	for block, err := range s.Codes(ctx, rows) {
+	for block, err := range s.Codes(ctx, vectors.Stream(readCtx, paths, f.Read, source)) {
 		if err == nil {
 			if f.Show != nil {
 				f.Show(block)
@@ -89,18 +87,4 @@ func FileTo(ctx context.Context, m *model.Model, paths []string, to *modeldir.Ta
 	go closeDevice() // closing a GPU takes as long as the commit
 	info, err = w.Commit(ctx, encoding)
 	return info, source, err
-}
-
-// checkDim yields rows, and an error for vectors that don't have dim numbers.
-func checkDim(rows iter.Seq2[*vectors.Dense, error], dim int) iter.Seq2[*vectors.Dense, error] {
-	return func(yield func(*vectors.Dense, error) bool) {
-		for d, err := range rows {
-			if err == nil && d.Dim != dim {
-				d, err = nil, &vectors.InputError{Err: fmt.Errorf("vectors differ in length from the dictionary's atoms (got %d numbers, want %d)", d.Dim, dim)}
-			}
-			if !yield(d, err) || err != nil {
-				return
-			}
-		}
-	}
 }

@@ -104,7 +104,7 @@ func openShards(dirs []string) (shards []*shard, m *model.Model, err error) {
 	}
 	slices.SortFunc(shards, func(a, b *shard) int { return a.part().Index - b.part().Index })
 	of := shards[0].part().Of
-	for i := range of {
+	for i := range max(of, len(shards)) {
 		if i >= len(shards) || shards[i].part().Index > i+1 {
 			return nil, nil, &vectors.InputError{Err: fmt.Errorf("shard %d of %d is missing", i+1, of)}
 		}
@@ -118,9 +118,6 @@ func openShards(dirs []string) (shards []*shard, m *model.Model, err error) {
 				i+1, of, s.part().Rows, s.model.Info.Rows(), len(s.part().Losses), words, blocks)
 		}
 	}
-	if len(shards) > of {
-		return nil, nil, shards[of].errorf("repeats shard %d of %d in %s", of, of, shards[of-1].dir)
-	}
 	e := *shards[0].encoding()
 	e.Shard = nil
 	m = &model.Model{Info: shards[0].model.Info, Dictionary: shards[0].model.Dictionary}
@@ -128,7 +125,6 @@ func openShards(dirs []string) (shards []*shard, m *model.Model, err error) {
 	return shards, m, nil
 }
 
-// shardSize returns the numbers of blocks and rows of a valid shard.
 func shardSize(p *model.Shard) (blocks, rows int) {
 	all := p.Rows/Block + min(p.Rows%Block, 1) // can't overflow
 	blocks = (all - p.Index + p.Of) / p.Of

@@ -70,6 +70,7 @@ type Stream struct {
 	// Shard, if not nil, selects the blocks to encode by its fields Index and Of. The Stream sets the other fields.
 	Shard *model.Shard
 
+	dim     int  // length of the dictionary's atoms, if rows of another length are the fault of a file; else 0
 	recycle bool // only this Stream uses the rows: their memory is recycled
 	tally   tally
 }
@@ -139,7 +140,7 @@ func (s *Stream) Codes(ctx context.Context, rows iter.Seq2[*vectors.Dense, error
 
 // s.read splits rows into blocks of [Block] rows (the last may have fewer), and sends them to the channel read.
 func (s *Stream) read(ctx context.Context, rows iter.Seq2[*vectors.Dense, error], free <-chan *block, read chan<- *block) {
-	number, dim := 0, 0
+	number, dim := 0, s.dim
 	next := func() *block {
 		select {
 		case b := <-free:
@@ -158,6 +159,9 @@ func (s *Stream) read(ctx context.Context, rows iter.Seq2[*vectors.Dense, error]
 	for d, err := range rows {
 		if err == nil && dim == 0 {
 			dim = d.Dim
+		}
+		if err == nil && s.dim > 0 && d.Dim != s.dim {
+			err = &vectors.InputError{Err: fmt.Errorf("vectors differ in length from the dictionary's atoms (got %d numbers, want %d)", d.Dim, s.dim)}
 		}
 		if err == nil && (d.Dim != dim || len(d.Data) != d.Len()*d.Dim) {
 			err = fmt.Errorf("encode: rows have inconsistent sizes (got %d numbers for %d rows, want %d per row)", len(d.Data), d.Len(), dim)
@@ -228,7 +232,6 @@ func (s *Stream) encode(ctx context.Context, read <-chan *block, free, encoded c
 	finish(0)
 }
 
-// measure sets the sums of a block.
 func (s *Stream) measure(b *block) {
 	if b.err == nil && b.codes.Rows != b.rows.Len() {
 		b.err = fmt.Errorf("encode: the encoder's atoms differ in length from the vectors (got %d codes for %d rows of %d numbers)", b.codes.Rows, b.rows.Len(), b.rows.Dim)
@@ -269,7 +272,6 @@ func (s *Stream) finish(b *block) (*vectors.Sparse, error) {
 	return &vectors.Sparse{IDs: b.rows.IDs, Texts: b.rows.Texts, CSR: b.codes.CSR}, nil
 }
 
-// rowError returns the error for row i of the block, which can't be encoded.
 func (b *block) rowError(i int, err error) error {
 	return &vectors.InputError{Row: b.number*Block + i + 1, ID: b.rows.IDs[i], Err: err}
 }
@@ -331,7 +333,6 @@ func (s *blockSums) addCodes(codes *vectors.CSR) {
 	s.used, s.l1 = used, l1
 }
 
-// addBlock adds the sums of the next block.
 func (t *tally) addBlock(codes *vectors.CSR, s *blockSums) {
 	if t.used == nil {
 		t.used = make([]bool, codes.Cols)

@@ -17,22 +17,23 @@ type builder struct {
 	err   error
 }
 
-func newBuilder(name string, s Spec, rows int) (*builder, error) {
-	if err := s.check(); err != nil {
-		return nil, err
-	}
-	if rows <= 0 {
-		return nil, fmt.Errorf("graph: batch of %d words", rows)
-	}
+func newBuilder(name string, s Spec, rows int) *builder {
 	if s.Loss == nil {
 		s.Loss = Squared
 	}
 	g := gorgonia.NewGraph(gorgonia.WithGraphName(name))
-	return &builder{graph: g, spec: s, rows: rows, expr: &Expression{Name: name, Graph: g}}, nil
+	b := &builder{graph: g, spec: s, rows: rows, expr: &Expression{Name: name, Graph: g}, err: s.check()}
+	if b.err == nil && rows <= 0 {
+		b.err = fmt.Errorf("batch of %d words", rows)
+	}
+	return b
 }
 
 // input adds an input to the expression. The doc comment of [Expression] lists the shapes of inputs.
 func (b *builder) input(name string) *gorgonia.Node {
+	if b.err != nil {
+		return nil
+	}
 	n, k, l := b.rows, b.spec.Atoms, b.spec.Dim
 	shape, isMatrix := map[string]tensor.Shape{
 		"X": {n, l}, "R": {n, l},
@@ -71,7 +72,6 @@ func (b *builder) losses(residual *gorgonia.Node) *gorgonia.Node {
 	return b.unary(b.spec.Loss, residual)
 }
 
-// measure outputs the loss and the squared error of a residual.
 func (b *builder) measure(residual *gorgonia.Node) {
 	b.output("loss", b.loss(residual))
 	b.output("error", b.sum(b.square(residual)))

@@ -98,10 +98,7 @@ func run(t *testing.T, build Build, p problem) map[string][]float64 {
 
 // gradients builds an expression of only the loss, the penalty and their gradients.
 func gradients(s Spec, rows int) (*Expression, error) {
-	b, err := newBuilder("gradients", s, rows)
-	if err != nil {
-		return nil, err
-	}
+	b := newBuilder("gradients", s, rows)
 	X, A, D := b.input("X"), b.input("A"), b.input("D")
 	loss := b.loss(b.sub(X, b.product(A, D)))
 	grads := b.grads(loss, X, A, D)

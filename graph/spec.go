@@ -62,7 +62,7 @@ func (s Spec) check() error {
 		{"norm", s.Norm, s.Norm >= 0 && !math.IsInf(s.Norm, 0)},
 	} {
 		if !h.ok {
-			return fmt.Errorf("graph: %s is %v", h.name, h.value)
+			return fmt.Errorf("%s is %v", h.name, h.value)
 		}
 	}
 	return nil
@@ -98,10 +98,7 @@ type Build func(s Spec, rows int) (*Expression, error)
 // LossGradient returns the loss ℓ(R) of a residual and its derivative, element by element. Outputs: loss,
 // gradient.
 func LossGradient(s Spec, rows int) (*Expression, error) {
-	b, err := newBuilder("loss", s, rows)
-	if err != nil {
-		return nil, err
-	}
+	b := newBuilder("loss", s, rows)
 	R := b.input("R")
 	losses := b.losses(R)
 	b.output("loss", losses)
@@ -123,10 +120,7 @@ func LossGradient(s Spec, rows int) (*Expression, error) {
 // The step changes R to R + αW. α minimises a quadratic upper bound of the loss after the step. For the squared
 // loss, the bound equals the loss. G, M and W are local to this step. Outputs: loss, alpha, H, D.
 func Dictionary(s Spec, rows int) (*Expression, error) {
-	b, err := newBuilder("dictionary", s, rows)
-	if err != nil {
-		return nil, err
-	}
+	b := newBuilder("dictionary", s, rows)
 	X, A, D, H := b.input("X"), b.input("A"), b.input("D"), b.input("H")
 	n := b.input("n")
 
@@ -165,10 +159,7 @@ func Dictionary(s Spec, rows int) (*Expression, error) {
 // doesn't enter S and Q. Outputs: S, Q, A, loss = Σℓ(R) and error = ‖R‖², with the residual R of the new codes.
 // For the squared loss, loss and error are equal.
 func Code(s Spec, rows int) (*Expression, error) {
-	b, err := newBuilder("code", s, rows)
-	if err != nil {
-		return nil, err
-	}
+	b := newBuilder("code", s, rows)
 	X, A, D := b.input("X"), b.input("A"), b.input("D")
 	S, Q, t := b.input("S"), b.input("Q"), b.input("t")
 
@@ -190,10 +181,7 @@ func Code(s Spec, rows int) (*Expression, error) {
 // D, then RDA with that residual and the new D. It has neither line search nor damping. The argument rows is 1
 // in the published algorithm. Outputs: loss (before the step), H, D, S, Q, A.
 func Authors(s Spec, rows int) (*Expression, error) {
-	b, err := newBuilder("authors", s, rows)
-	if err != nil {
-		return nil, err
-	}
+	b := newBuilder("authors", s, rows)
 	X, A, D, H := b.input("X"), b.input("A"), b.input("D"), b.input("H")
 	S, Q, t := b.input("S"), b.input("Q"), b.input("t")
 
@@ -220,10 +208,7 @@ func Authors(s Spec, rows int) (*Expression, error) {
 
 // Evaluate returns the loss and the error of the codes of n rows. Outputs: loss, error, as in [Code].
 func Evaluate(s Spec, rows int) (*Expression, error) {
-	b, err := newBuilder("evaluate", s, rows)
-	if err != nil {
-		return nil, err
-	}
+	b := newBuilder("evaluate", s, rows)
 	X, A, D := b.input("X"), b.input("A"), b.input("D")
 	b.measure(b.sub(X, b.product(A, D)))
 	return b.done()
@@ -239,10 +224,7 @@ func Evaluate(s Spec, rows int) (*Expression, error) {
 // The bracket is 1 if its condition holds. Otherwise it is 0: the step opposes the row's momentum, and the row
 // restarts with Z = B. Outputs: A, Z.
 func Encode(s Spec, rows int) (*Expression, error) {
-	b, err := newBuilder("encode", s, rows)
-	if err != nil {
-		return nil, err
-	}
+	b := newBuilder("encode", s, rows)
 	X, A, Z, D := b.input("X"), b.input("A"), b.input("Z"), b.input("D")
 	size, m := b.input("s"), b.input("m")
 
@@ -275,10 +257,7 @@ func Encode(s Spec, rows int) (*Expression, error) {
 // A learner updates the blocks of a dictionary in turn: x is then a row minus the parts that other blocks decode.
 // The argument rows has no effect. Output: D.
 func Learn(s Spec, rows int) (*Expression, error) {
-	b, err := newBuilder("learn", s, rows)
-	if err != nil {
-		return nil, err
-	}
+	b := newBuilder("learn", s, rows)
 	D, G, B := b.input("D"), b.input("G"), b.input("B")
 	W, c := b.input("W"), b.input("c")
 

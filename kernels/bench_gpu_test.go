@@ -29,11 +29,7 @@ func newBench(t testing.TB) *bench {
 		files[i] = strings.TrimSuffix(path.Base(file), ".ptx")
 	}
 	g, err := Device{}.open(files...)
-	testonly.Must(t, err)
-	t.Cleanup(func() {
-		testonly.Must(t, g.Close())
-	})
-	return &bench{gpu: g, t: t, rng: rand.New(rand.NewPCG(1, 2))}
+	return &bench{gpu: testonly.Opened(t, g, err), t: t, rng: rand.New(rand.NewPCG(1, 2))}
 }
 
 // begin makes the bench work for a test, on its goroutine's thread, until end.

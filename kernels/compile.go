@@ -42,6 +42,10 @@ type step struct {
 	body    []instruction
 	totals  []instruction
 	scratch []int // vectors that body stores in scratch rows
+
+	// The launches of the instructions, without the number of rows; newProgram sets them.
+	bodyLaunch   body
+	totalsLaunch totals
 }
 
 // compile translates a program to kernel launches of a precision.
@@ -49,28 +53,28 @@ func compile(p *program.Program, precision Precision) *executable {
 	x := &executable{
 		Program: p, numbers: len(p.Numbers), rowNumbers: p.Stored, sums: make(map[string]int),
 	}
-	if i := slices.IndexFunc(p.Steps, isCorrelate); precision == fp16 && i >= 0 {
-		x.addCodeUpdate(p.Steps[i].(*program.Correlate), p.Steps[i+1].(*program.Decode))
-		x.addReportedSums()
-		return x
-	}
+	steps := p.Steps
 	if precision == fp16 {
-		for _, s := range p.Steps {
+		if i := slices.IndexFunc(steps, is[*program.Correlate]); i >= 0 {
+			x.addCodeUpdate(steps[i].(*program.Correlate), steps[i+1].(*program.Decode))
+			steps = nil
+		}
+		for _, s := range steps {
 			x.addHalfFactors(s)
 		}
 		// Programs that update the dictionary run on few rows, which make few tiles. So several blocks share each tile.
-		if slices.ContainsFunc(p.Steps, func(s program.Step) bool { _, ok := s.(*program.Update); return ok }) {
+		if slices.ContainsFunc(steps, is[*program.Update]) {
 			x.share = x.places()
 		}
 	}
-	for _, s := range p.Steps {
+	for _, s := range steps {
 		x.add(s)
 	}
 	x.addReportedSums()
 	return x
 }
 
-func isCorrelate(s program.Step) bool { _, ok := s.(*program.Correlate); return ok }
+func is[S program.Step](s program.Step) bool { _, ok := s.(S); return ok }
 
 // addCodeUpdate adds the steps of [program.Code] with the squared loss. The kernel update_codes runs all of them. The
 // kernel keeps residuals and decoded codes on chip, so the program has no vectors after D. Row number 0 is the loss.
@@ -208,7 +212,6 @@ func (s *step) fuse(in program.Instruction, following []program.Instruction) boo
 	return true
 }
 
-// reserveScratch reserves a scratch row for a vector.
 func (s *step) reserveScratch(vector int) {
 	if !slices.Contains(s.scratch, vector) {
 		s.scratch = append(s.scratch, vector)

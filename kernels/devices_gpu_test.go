@@ -149,9 +149,12 @@ func TestStart(t *testing.T) {
 	testonly.Must(t, err)
 	failure := errors.New("as if a call had failed")
 	l.gpu.err = failure
-	if err := cmp.Or(second.Close(), l.Close()); err != failure || device.pool.idle != second.gpu.session {
+	err = cmp.Or(second.Close(), l.Close())
+	kept := device.pool.take()
+	if err != failure || kept != second.gpu.session {
 		t.Errorf("error %v, or a context that has failed is kept", err)
 	}
+	device.pool.keep(kept)
 	if got, _ := run(device); !reflect.DeepEqual(got, want) {
 		t.Error("other codes in another context")
 	}

@@ -37,8 +37,10 @@ type encoder struct {
 	polish  pointer[iteration] // the iterations of the polish
 	used    pointer[int32]     // K for a learner, otherwise 0
 
+	learns bool // the encoder belongs to a learner: it stores dense codes on the device, and returns none
+
 	slot    *encoderSlot   // slot of the current rows
-	slots   []*encoderSlot // pending slots from the oldest to the latest, then free slots
+	slots   []*encoderSlot // pending slots from the oldest to the latest, then free slots; a learner's encoder has one
 	pending int
 }
 
@@ -77,7 +79,7 @@ func newEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch 
 	if err != nil {
 		return nil, err
 	}
-	if err := e.prepare(1, 0, false); err != nil {
+	if err := e.prepare(1, 0); err != nil {
 		e.gpu.Close()
 		return nil, err
 	}
@@ -104,18 +106,17 @@ func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch
 	}
 	atoms := dictionary.Len()
 	return &encoder{
-		dictionary: dictionary, gpu: g, widths: newWidths(atoms, dictionary.Dim),
+		dictionary: dictionary, gpu: g, widths: newWidths(fp32, atoms, dictionary.Dim),
 		options: o, nonzeros: min(o.Nonzeros, atoms), capacity: backend.Capacity(o, atoms), batch: batch,
+		slots: make([]*encoderSlot, 2),
 	}, nil
 }
 
-// Device implements [encode.Encoder]. All GPUs compute the same bits.
+// Device returns one name for all GPUs, because they compute the same bits.
 func (e *encoder) Device() string { return "cuda" }
 
-// Close implements [encode.Encoder].
 func (e *encoder) Close() error { return e.gpu.Close() }
 
-// Options implements [encode.Encoder].
 func (e *encoder) Options() encode.Options { return e.options }
 
 // fixedBytes returns the bytes of device memory that do not depend on the number of rows.
@@ -139,46 +140,36 @@ func (w widths) searchBytes(k searchKernel) int64 {
 // slack bounds the bytes that the driver adds when it rounds up allocations, and the bytes of small arrays.
 const slack = 4 << 20
 
-// slotsOf returns the number of an encoder's slots. If learns is set, the encoder belongs to a learner.
-func slotsOf(learns bool) int {
-	if learns {
-		return 1
-	}
-	return 2
-}
-
-// rowBytes returns the bytes of device memory per row.
-func (e *encoder) rowBytes(learns bool) int64 {
+func (e *encoder) rowBytes() int64 {
 	dense := 0
-	if learns {
+	if e.learns {
 		dense = e.widths.codePitch
 	}
-	return e.widths.searchBytes(e.searchKernel()) + 4*int64(dense+roundUp(e.nonzeros, polishBatch)) + int64(slotsOf(learns))*int64(4*e.widths.dimPitch+8*e.nonzeros+8*3)
+	return e.widths.searchBytes(e.searchKernel()) + 4*int64(dense+roundUp(e.nonzeros, polishBatch)) + int64(len(e.slots))*int64(4*e.widths.dimPitch+8*e.nonzeros+8*3)
 }
 
 // maxPacked is the maximum number of bytes of a slot's packed codes on the host.
 const maxPacked = 256 << 20
 
 // prepare copies the dictionary and allocates device memory for e.batch rows. It reduces e.batch to the number
-// of rows that fit beside the reserved bytes, and returns an error if fewer than minRows fit. If learns is set, the
-// encoder stores dense codes on the device and returns no codes; the learner then computes the step size.
-func (e *encoder) prepare(minRows int, reserved int64, learns bool) error {
+// of rows that fit beside the reserved bytes, and returns an error if fewer than minRows fit.
+func (e *encoder) prepare(minRows int, reserved int64) error {
 	g := e.gpu
 	defer g.enter()()
 	free := g.availableMemory()
 	if g.err != nil {
 		return g.err
 	}
-	e.batch = int(min(int64(e.batch), (free/20*19-e.fixedBytes()-reserved)/e.rowBytes(learns)))
-	if !learns {
+	e.batch = int(min(int64(e.batch), (free/20*19-e.fixedBytes()-reserved)/e.rowBytes()))
+	if !e.learns {
 		e.batch = min(e.batch, max(1, maxPacked/(8*e.nonzeros)))
 	}
 	if e.batch < minRows {
-		need := (e.fixedBytes() + reserved + int64(minRows)*e.rowBytes(learns)) / 19 * 20
+		need := (e.fixedBytes() + reserved + int64(minRows)*e.rowBytes()) / 19 * 20
 		return g.memoryError(fmt.Sprintf("%d sparse dimensions", e.widths.atoms), need, free)
 	}
 	rows, step := e.batch, 0.0
-	if !learns {
+	if !e.learns { // a learner computes the step size itself
 		var err error
 		if step, err = backend.StepSize(e.dictionary); err != nil {
 			return err
@@ -189,11 +180,11 @@ func (e *encoder) prepare(minRows int, reserved int64, learns bool) error {
 	e.rounded, e.search = newRoundedAtoms(memory, e.widths, e.searchKernel()), newSearchState(memory, e.widths, rows, e.searchKernel())
 	e.search.iterations, e.search.count = upload(g, schedule(e.options.Lambda, e.options.Steps)), e.options.Steps
 	e.work, e.polish = alloc[float32](g, rows*roundUp(e.nonzeros, polishBatch)), upload(g, schedule(0, backend.PolishSteps))
-	if learns {
+	if e.learns {
 		e.codes, e.used = alloc[float32](g, rows*e.widths.codePitch), alloc[int32](g, e.widths.atoms)
 	}
-	for range slotsOf(learns) {
-		e.slots = append(e.slots, e.newSlot(!learns))
+	for i := range e.slots {
+		e.slots[i] = e.newSlot()
 	}
 	e.slot = e.slots[0]
 	toDevice(g, e.atoms, pitched(e.dictionary.Atoms, e.widths.dim, e.widths.dimPitch), g.compute)
@@ -212,8 +203,8 @@ func (e *encoder) prepared() error {
 	return g.err
 }
 
-// newSlot returns a slot, with memory for results on the host if onHost is set.
-func (e *encoder) newSlot(onHost bool) *encoderSlot {
+// newSlot returns a slot, with memory for results on the host except for a learner.
+func (e *encoder) newSlot() *encoderSlot {
 	g, rows, packed := e.gpu, e.batch, e.batch*e.nonzeros
 	s := &encoderSlot{
 		staging: allocHost[float32](g, rows*e.widths.dimPitch), y: alloc[float32](g, rows*e.widths.dimPitch), losses: alloc[float64](g, 3*rows),
@@ -221,7 +212,7 @@ func (e *encoder) newSlot(onHost bool) *encoderSlot {
 		loaded: g.event(), computed: g.event(), stored: g.event(),
 	}
 	s.nonzeros = s.losses.at(rows)
-	if onHost {
+	if !e.learns {
 		s.onHost.losses, s.onHost.nonzeros = allocHost[float64](g, rows), allocHost[float64](g, rows)
 		s.squares = make([]float64, rows)
 		s.onHost.index, s.onHost.value = allocHost[int32](g, packed), allocHost[float32](g, packed)
@@ -229,7 +220,6 @@ func (e *encoder) newSlot(onHost bool) *encoderSlot {
 	return s
 }
 
-// Start implements [encode.Encoder].
 func (e *encoder) Start(ctx context.Context, x []float32, out *encode.Codes) (wait func() error) {
 	if len(x)%e.widths.dim != 0 {
 		return func() error {
@@ -332,7 +322,6 @@ func (e *encoder) stage(n int, row func(i int) []float32) {
 	})
 }
 
-// encode queues the kernels that encode the n rows of the current slot.
 func (e *encoder) encode(n int) {
 	g, s := e.gpu, e.slot
 	g.queue(e.search.launch(&e.rounded, search{

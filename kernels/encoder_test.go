@@ -35,11 +35,7 @@ func sampleEncoder(t *testing.T, o encode.Options, batch int) (e *encoder, x []f
 	s := encoderSample
 	x, d = encodetest.Problem(s.rows, s.dim, s.atoms)
 	e, err := newEncoder(Device{}, d, o, batch)
-	testonly.Must(t, err)
-	t.Cleanup(func() {
-		testonly.Must(t, e.Close())
-	})
-	return e, x, d
+	return testonly.Opened(t, e, err), x, d
 }
 
 // Codes have the same bits for every schedule of the emulated driver and every amount of memory.
@@ -51,7 +47,7 @@ func TestEncoderKeepsBits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			setting(t, variable, value)
 			e, x, _ := sampleEncoder(t, o, batch)
-			fixed, rowBytes = int(e.fixedBytes()), int(e.rowBytes(false))
+			fixed, rowBytes = int(e.fixedBytes()), int(e.rowBytes())
 			if e.batch != wantBatch {
 				t.Errorf("%d rows at a time, want %d", e.batch, wantBatch)
 			}

@@ -32,8 +32,7 @@ type session struct {
 // contextPool holds at most one idle session, which its users pass on to each other.
 type contextPool struct {
 	started sync.WaitGroup
-	mu      sync.Mutex
-	idle    *session // nil while in use, and after a failure
+	idle    chan *session // of capacity 1; empty while the session is in use, and after a failure
 }
 
 // take removes and returns the idle session, or returns nil.
@@ -42,25 +41,22 @@ func (p *contextPool) take() *session {
 		return nil
 	}
 	p.started.Wait()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s := p.idle
-	p.idle = nil
-	return s
+	select {
+	case s := <-p.idle:
+		return s
+	default:
+		return nil
+	}
 }
 
 // keep stores the session for the next user, and reports whether the pool had room for it.
 func (p *contextPool) keep(s *session) bool {
-	if p == nil {
+	select {
+	case p.idle <- s:
+		return true
+	default:
 		return false
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.idle != nil {
-		return false
-	}
-	p.idle = s
-	return true
 }
 
 // gpu is a session in use by a trainer, a learner or an encoder. Call enter before the other methods, and leave after
@@ -83,10 +79,10 @@ type gpu struct {
 // Learners, encoders and trainers of the returned device use this CUDA context one after the other, so that
 // the GPU is initialised once. The context is released when the process ends.
 func (d Device) Start() Device {
-	d.pool = new(contextPool)
+	d.pool = &contextPool{idle: make(chan *session, 1)}
 	d.pool.started.Go(func() {
 		if g, err := d.openNew("decode", "search_atoms", "polish", "learner", "body"); err == nil { // on failure the first use retries and returns the error
-			d.pool.idle = g.session
+			d.pool.keep(g.session)
 		}
 	})
 	return d
@@ -303,7 +299,6 @@ func (g *gpu) memoryError(work string, need, free int64) error {
 		backend.ErrMemory, g.device.Index, work, inBytes(need), inBytes(free), inBytes(total), advice)
 }
 
-// inBytes formats a number of bytes in MB or GB.
 func inBytes(n int64) string {
 	if n < 1e9 {
 		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
@@ -424,14 +419,12 @@ func (g *gpu) wait(s cu.Stream, e cu.Event) {
 	}
 }
 
-// waitHost blocks the host until an event has happened.
 func (g *gpu) waitHost(e cu.Event) {
 	if g.err == nil {
 		g.check("cuEventSynchronize"+latent, e.Synchronize())
 	}
 }
 
-// queue launches a kernel in a stream.
 func (g *gpu) queue(l launch, s cu.Stream) {
 	if g.err != nil {
 		return

@@ -101,16 +101,8 @@ func (b *bench) stored(p Precision, values []float32, rows, width int, scale flo
 	return b.array(values, rows, width)
 }
 
-// widthsOf returns the widths of matrices that a precision stores.
-func widthsOf(p Precision, atoms, dim int) widths {
-	if p == fp16 {
-		return newHalfWidths(atoms, dim)
-	}
-	return newWidths(atoms, dim)
-}
-
 // unitOf returns the divisor of the pitches of these matrices, in elements.
-func unitOf(p Precision) int { return widthsOf(p, 1, 1).dimPitch }
+func unitOf(p Precision) int { return newWidths(p, 1, 1).dimPitch }
 
 // rounded returns the values after conversion to scaled halves and back.
 func rounded(values []float32, scale float64) []float32 {
@@ -246,7 +238,7 @@ func checkDecode(b *bench, precision Precision, rows, atoms, dim int) {
 	const scale, atomScale = 64, 0.125
 	codes, d := b.codes(rows, atoms), b.normal(atoms*dim, 0)
 	a, atomRows := b.stored(precision, codes, rows, atoms, scale), b.stored(precision, d, atoms, dim, atomScale)
-	shape := widthsOf(precision, atoms, dim).shape(rows)
+	shape := newWidths(precision, atoms, dim).shape(rows)
 	product := func(first, last int) (want, magnitude []float64) {
 		return multiply(rows, dim, last-first,
 			func(i, k int) float32 { return codes[i*atoms+first+k] }, func(k, j int) float32 { return d[(first+k)*dim+j] })
@@ -282,7 +274,7 @@ func checkAccumulate(b *bench, precision Precision, rows, atoms, dim int) {
 	result, squares := b.array(nil, atoms, dim), b.array(nil, atoms, dim)
 	b.run(accumulate{
 		product: result.data, squares: squares.data, codes: b.array(codes, rows, atoms).data, residuals: b.array(r, rows, dim).data,
-		shape: newWidths(atoms, dim).shape(rows),
+		shape: newWidths(fp32, atoms, dim).shape(rows),
 	}.launch(precision))
 	want, magnitude := multiply(atoms, dim, rows,
 		func(i, k int) float32 { return codes[k*atoms+i] }, func(k, j int) float32 { return r[k*dim+j] })
@@ -315,7 +307,7 @@ func checkUpdate(b *bench, precision Precision, rows, atoms, dim int) {
 		squares: squares.data, steps: steps.data, stepHalves: pointer[half](halves.data), atoms: dictionary.data,
 		codes: pointer[half](a.data), residuals: pointer[half](residuals.data),
 		c0: c[0] / product / product, c1: c[1] / product, c2: c[2], c3: c[3], c4: c[4] / product, epsilon: epsilon, stepScale: stepScale,
-		shape: newHalfWidths(atoms, dim).shape(rows),
+		shape: newWidths(fp16, atoms, dim).shape(rows),
 	}.launch())
 	m, sizeM := multiply(atoms, dim, rows,
 		func(i, k int) float32 { return codes[k*atoms+i] }, func(k, j int) float32 { return r[k*dim+j] })
@@ -363,7 +355,7 @@ func checkCorrelate(b *bench, precision Precision, rows, atoms, dim int) {
 		b.run(correlate{
 			codes: renewed.data, sumG: gs.data, sumQ: qs.data, residuals: b.array(a.r, rows, dim).data, atoms: b.array(a.d, atoms, dim).data,
 			gradient: -2, square: 4, threshold: a.threshold, rate: a.rate,
-			shape: newWidths(atoms, dim).shape(rows), nonnegative: a.nonnegative,
+			shape: newWidths(fp32, atoms, dim).shape(rows), nonnegative: a.nonnegative,
 		}.launch(precision))
 		p, magnitude := multiply(rows, atoms, dim,
 			func(i, k int) float32 { return a.r[i*dim+k] }, func(k, j int) float32 { return a.d[j*dim+k] })
@@ -459,7 +451,7 @@ func checkUpdateCodes(b *bench, _ Precision, rows, atoms, dim int) {
 			x: b.pitched(x, rows, dim, 8).data, atoms: pointer[half](b.halves(a.d, atoms, dim, atomScale).data),
 			gradient: -2. / product, square: 4. / product / product, threshold: a.threshold, rate: a.rate,
 			codeScale: codeScale, atomScale: atomScale, residualScale: residualScale,
-			shape: newHalfWidths(atoms, dim).shape(rows), nonnegative: a.nonnegative,
+			shape: newWidths(fp16, atoms, dim).shape(rows), nonnegative: a.nonnegative,
 		}.launch())
 
 		p, magnitude := make([]float64, rows*atoms), make([]float64, rows*atoms)
@@ -570,7 +562,7 @@ func checkSearchWith(b *bench, kernel searchKernel, n, atoms, dim int) {
 	}
 	s, err := backend.StepSize(d)
 	testonly.Must(b.t, err)
-	w := newWidths(atoms, dim)
+	w := newWidths(fp32, atoms, dim)
 	rounded, rows := newRoundedAtoms(b.memory, w, kernel), b.array(y, n, dim)
 	step := put(b, []float64{s})
 	round := rounded.round(w, b.array(d.Atoms, atoms, dim).data, step)
@@ -611,7 +603,7 @@ func codePlace(w widths, row, atom int) int {
 
 // checkPolish compares the polish with the formulas in float64, for codes with ties, zeros and few nonzeros.
 func checkPolish(b *bench, _ Precision, rows, atoms, dim int) {
-	d, y, w := b.normal(atoms*dim, 0), b.normal(rows*dim, 0), newWidths(atoms, dim)
+	d, y, w := b.normal(atoms*dim, 0), b.normal(rows*dim, 0), newWidths(fp32, atoms, dim)
 	s, err := backend.StepSize(&model.Dictionary{Dim: dim, Atoms: d})
 	testonly.Must(b.t, err)
 	values, factors := b.normal(rows*atoms, 0.6), make([]float64, rows)
@@ -713,7 +705,7 @@ func checkRemember(b *bench, precision Precision, n, atoms, dim int) {
 			}
 		}
 		gram, products := b.array(g, atoms, atoms), b.array(s, atoms, dim)
-		k := remember{gram: gram.data, codes: codes.data, decay: c.keep, shape: newWidths(atoms, dim).shape(n)}
+		k := remember{gram: gram.data, codes: codes.data, decay: c.keep, shape: newWidths(fp32, atoms, dim).shape(n)}
 		if c.both {
 			k.products, k.rows = products.data, rows.data
 		}
@@ -774,7 +766,7 @@ func checkJacobi(b *bench, _ Precision, atoms, dim, _ int) {
 	b.run(jacobi{
 		atoms: dictionary.data, decoded: sums.data, products: b.array(products, atoms, dim).data, anchors: b.array(anchors, atoms, dim).data,
 		gram: b.array(g, atoms, atoms).data, updated: zeros[int32](b, 1), loss: put(b, []float64{2}),
-		norm: norm, minUsage: graph.LeastUse, inverseRelaxation: 1 / graph.Relaxation, anchorWeight: pull / 2, shape: newWidths(atoms, dim).shape(0),
+		norm: norm, minUsage: graph.LeastUse, inverseRelaxation: 1 / graph.Relaxation, anchorWeight: pull / 2, shape: newWidths(fp32, atoms, dim).shape(0),
 	}.launch(b.multiprocessors))
 	gotAtoms, moves := b.read(dictionary), b.read(sums)
 
@@ -824,7 +816,7 @@ func checkGather(b *bench, _ Precision, n, dim, _ int) {
 		want = append(want, rows[int(index[i])*dim:][:dim]...)
 	}
 	batch, of := b.array(nil, n, dim), b.array(rows, all, dim)
-	b.run(few(gather{batch: batch.data, rows: of.data, index: put(b, index), shape: newWidths(1, dim).shape(n)}.launch()))
+	b.run(few(gather{batch: batch.data, rows: of.data, index: put(b, index), shape: newWidths(fp32, 1, dim).shape(n)}.launch()))
 	if !slices.Equal(b.read(batch), want) {
 		b.t.Error("other rows")
 	}
@@ -1056,7 +1048,7 @@ func checkFinishAndPackCodes(b *bench, precision Precision, rows, atoms, _ int) 
 	const scale = 1 << 9
 	for _, scaled := range []bool{false, true} {
 		values := b.codes(rows, atoms)
-		codes, shape := b.stored(precision, values, rows, atoms, scale), widthsOf(precision, atoms, 1).shape(rows)
+		codes, shape := b.stored(precision, values, rows, atoms, scale), newWidths(precision, atoms, 1).shape(rows)
 		values = b.read(codes) // rounded
 		if precision != fp16 {
 			padded := slices.Clone(pitched(values, atoms, codes.pitch))
@@ -1137,7 +1129,7 @@ func checkFinishAndPackCodes(b *bench, precision Precision, rows, atoms, _ int) 
 // checkRandomCodes compares the initial codes with the CPU's, bit by bit.
 func checkRandomCodes(b *bench, precision Precision, rows, atoms, _ int) {
 	const scale, seed = 1 << 9, 1<<63 + 42
-	codes, shape := b.stored(precision, nil, rows, atoms, scale), widthsOf(precision, atoms, 1).shape(rows)
+	codes, shape := b.stored(precision, nil, rows, atoms, scale), newWidths(precision, atoms, 1).shape(rows)
 	b.run(few(randomCodes{
 		codes: pointer[byte](codes.data), seed: seed, maxMagnitude: backend.InitialCodeScale(atoms), scale: max(1, codes.scale), shape: shape,
 	}.launch(precision)))

@@ -171,7 +171,6 @@ func (k body) launch() launch {
 	return launch{"body", unsafe.Pointer(&k), grid{divide(int(k.rows), warps), 1, warps * warp, warps * k.rowMemory()}}
 }
 
-// rowMemory returns the bytes of shared memory per warp.
 func (k body) rowMemory() int {
 	return roundUp(8*int(k.numberCount), 16) + 4*int(k.temps)*roundUp(int(k.width), 4)
 }
@@ -180,10 +179,8 @@ func (k totals) launch() launch {
 	return launch{"totals", unsafe.Pointer(&k), grid{1, 1, totalsThreads, totalsShared}}
 }
 
-// at returns the address of element i.
 func (p pointer[T]) at(i int) pointer[T] { return p + pointer[T](bytesOf[T](i)) }
 
-// bytesOf returns the size of n elements in bytes.
 func bytesOf[T any](n int) int64 {
 	var element T
 	return int64(n) * int64(unsafe.Sizeof(element))

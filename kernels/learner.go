@@ -24,11 +24,9 @@ import (
 // learner learns a dictionary online on a GPU. It updates the atoms of its encoder in device memory. It
 // implements [backend.Learner]. Its methods may be called from any goroutine, one at a time.
 type learner struct {
-	encoder *encoder
-	gpu     *gpu      // the encoder's
-	widths  widths    // the encoder's
-	rows    []float32 // X, V×L
-	norm    float64   // norm of updated atoms
+	*encoder
+	rows []float32 // X, V×L
+	norm float64   // norm of updated atoms
 
 	gram, products stateMatrix // G (K×K) and B (K×L) of [backend.Learner]
 	direction      stateMatrix // 1×L: the leading eigenvector of DᵀD, approximately
@@ -36,7 +34,7 @@ type learner struct {
 	anchors pointer[float32] // W, K×L
 	decoded pointer[float32] // K×L: GD
 	square  pointer[float32] // DᵀD, L×L
-	work    pointer[float64] // 2·L: scratch of the kernel power
+	scratch pointer[float64] // 2·L: memory of the kernel power
 
 	resident   pointer[float32]     // V×L: all rows minus the mean; 0 if they don't fit
 	order      pointer[int32]       // V: indices of the rows of the queued mini-batches
@@ -64,8 +62,8 @@ func newLearner(d Device, x []float32, dictionary *model.Dictionary, norm float6
 	if err != nil {
 		return nil, err
 	}
-	e.capacity = dictionary.Len() + 1
-	l := &learner{encoder: e, gpu: e.gpu, widths: e.widths, rows: x, norm: norm}
+	e.learns, e.capacity, e.slots = true, dictionary.Len()+1, e.slots[:1]
+	l := &learner{encoder: e, rows: x, norm: norm}
 	if err := l.prepare(dictionary.Atoms); err != nil {
 		e.gpu.Close()
 		return nil, err
@@ -73,11 +71,7 @@ func newLearner(d Device, x []float32, dictionary *model.Dictionary, norm float6
 	return l, nil
 }
 
-// Device implements [backend.Learner].
 func (l *learner) Device() string { return l.gpu.name() }
-
-// Close implements [backend.Learner].
-func (l *learner) Close() error { return l.gpu.Close() }
 
 // maxQueued is the maximum number of mini-batches that the host queues before it waits. It bounds the pending work.
 const maxQueued = 64
@@ -100,7 +94,7 @@ func (l *learner) bytes() int64 {
 
 // prepare allocates device memory.
 func (l *learner) prepare(start []float32) error {
-	if err := l.encoder.prepare(l.encoder.batch, l.bytes(), true); err != nil {
+	if err := l.encoder.prepare(l.encoder.batch, l.bytes()); err != nil {
 		return err
 	}
 	g, w := l.gpu, l.widths
@@ -111,7 +105,7 @@ func (l *learner) prepare(start []float32) error {
 	l.decoded = alloc[float32](g, w.atoms*w.dimPitch)
 	l.square = alloc[float32](g, w.dim*w.dimPitch)
 	l.direction = stateMatrix{upload(g, randomDirection(w.dim)), 1, w.dim, w.dim, floats}
-	l.work = alloc[float64](g, 2*w.dim)
+	l.scratch = alloc[float64](g, 2*w.dim)
 	var sumProgram []instruction
 	for i := range int32(sumCount) {
 		sumProgram = append(sumProgram, instruction{op: opTotal, dst: sumCount, a: i}, instruction{op: opAccumulate, dst: i, a: sumCount})
@@ -154,7 +148,7 @@ func (l *learner) copyRowsToDevice() {
 
 func (l *learner) row(i int) []float32 { return l.rows[i*l.widths.dim:][:l.widths.dim] }
 
-// Learn implements [backend.Learner]. It queues the steps of up to [maxQueued] mini-batches before it waits for them.
+// Learn queues the steps of up to [maxQueued] mini-batches before it waits for them.
 func (l *learner) Learn(ctx context.Context, batches []backend.Minibatch, anchor, noise float64, learned func(n int)) (backend.Sums, error) {
 	defer l.gpu.enter()()
 	sums := backend.Sums{Used: make([]bool, l.widths.atoms)}
@@ -250,7 +244,7 @@ func (l *learner) refresh(eigenvalue pointer[float64]) {
 	shape := shape{rows: int32(w.atoms), atoms: int32(w.dim), codePitch: int32(w.dimPitch)}
 	g.queue(remember{gram: l.square, codes: e.atoms, shape: shape}.launch(), g.compute)
 	g.queue(power{
-		vector: l.direction.device, work: l.work, value: eigenvalue, step: e.step, matrix: l.square, margin: backend.StepMargin,
+		vector: l.direction.device, work: l.scratch, value: eigenvalue, step: e.step, matrix: l.square, margin: backend.StepMargin,
 		tolerance: backend.SpectrumTolerance, maxIterations: backend.SpectrumSteps, dim: int32(w.dim), dimPitch: int32(w.dimPitch),
 	}.launch(), g.compute)
 	e.roundAtoms()
@@ -270,13 +264,11 @@ func (l *learner) updateAtoms(loss pointer[float64], updated pointer[int32], anc
 	}.launch(g.multiprocessors), g.compute)
 }
 
-// SaveState implements [backend.Learner].
 func (l *learner) SaveState(m checkpoint.Matrix, f func(part []float32) error) error {
 	defer l.gpu.enter()()
 	return l.gpu.saveState(l.matrix(m), l.encoder.batch, f)
 }
 
-// LoadState implements [backend.Learner].
 func (l *learner) LoadState(m checkpoint.Matrix, f func(part []float32) error) error {
 	defer l.gpu.enter()()
 	return l.gpu.loadState(l.matrix(m), l.encoder.batch, f)
@@ -292,7 +284,6 @@ func (l *learner) matrix(m checkpoint.Matrix) stateMatrix {
 	return l.direction
 }
 
-// Restore implements [backend.Learner].
 func (l *learner) Restore(atoms []float32) error {
 	w := l.widths
 	if len(atoms) != w.atoms*w.dim {
@@ -304,13 +295,11 @@ func (l *learner) Restore(atoms []float32) error {
 	return l.gpu.err
 }
 
-// AtomSquares implements [backend.Learner].
 func (l *learner) AtomSquares() ([]float64, error) {
 	defer l.gpu.enter()()
 	return l.gpu.rowNumbersOf(l.squares)
 }
 
-// Dictionary implements [backend.Learner].
 func (l *learner) Dictionary() ([]float32, error) {
 	defer l.gpu.enter()()
 	return l.gpu.unpadded(l.encoder.atoms, l.widths.atoms, l.widths.dim, l.widths.dimPitch)

@@ -147,7 +147,7 @@ func learnerMemory(t *testing.T) int {
 	l, err := newLearner(Device{}, x, d, 1, encode.Options{Steps: 1, Nonzeros: 20}, s.batch)
 	testonly.Must(t, err)
 	defer l.Close()
-	taken := l.encoder.fixedBytes() + l.bytes() + int64(s.batch)*l.encoder.rowBytes(true)
+	taken := l.encoder.fixedBytes() + l.bytes() + int64(s.batch)*l.encoder.rowBytes()
 	return int((taken + 18) / 19 * 20)
 }
 

@@ -22,11 +22,10 @@ type sizes struct {
 // newSizes returns the sizes of a training. A codeBatch of 0 means the default.
 func newSizes(p backend.Problem, precision Precision, codeBatch int) sizes {
 	s := sizes{
-		widths: newWidths(p.Hyperparameters.Atoms, p.Dim), rows: p.Len(), batch: min(p.Batch(), p.Len()), codeBatch: codeBatch,
+		widths: newWidths(precision, p.Hyperparameters.Atoms, p.Dim), rows: p.Len(), batch: min(p.Batch(), p.Len()), codeBatch: codeBatch,
 	}
 	s.storePitch = s.codePitch
 	if precision == fp16 {
-		s.widths = newHalfWidths(s.atoms, s.dim)
 		s.storePitch, s.fused = s.codePitch/2, true
 	}
 	if s.codeBatch == 0 {

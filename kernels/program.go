@@ -16,15 +16,8 @@ type deviceProgram struct {
 	numbers   pointer[float64]
 	places    []place
 	scales    []float64 // scales of the float16 copies
-	steps     []rowLaunches
 	rows      int       // batch size for which constants are set; 0 if they are not set
 	constants []float64 // numbers that the host computes before a run
-}
-
-// rowLaunches are the arguments of a step's launches of the kernels body and totals, without the number of rows.
-type rowLaunches struct {
-	body   body
-	totals totals
 }
 
 // newProgram loads an executable. Its inputs and products are the trainer's matrices.
@@ -69,21 +62,18 @@ func (b *trainer) newProgram(x *executable) (*deviceProgram, error) {
 		for i, v := range s.scratch {
 			places[v] = place{0, int64(i)}
 		}
-		w := rowLaunches{
-			body: body{
-				program: upload(g, s.body), places: upload(g, places), numbers: p.numbers, rowNumbers: b.rowNumbers, rowPitch: int64(b.rowPitch()),
-				instructions: int32(len(s.body)), numberCount: int32(x.numbers), temps: int32(len(s.scratch)), width: int32(b.dim),
-			},
-			totals: totals{
-				program: upload(g, s.totals), numbers: p.numbers, rowNumbers: b.rowNumbers, rowPitch: int64(b.rowPitch()),
-				instructions: int32(len(s.totals)),
-			},
+		s.bodyLaunch = body{
+			program: upload(g, s.body), places: upload(g, places), numbers: p.numbers, rowNumbers: b.rowNumbers, rowPitch: int64(b.rowPitch()),
+			instructions: int32(len(s.body)), numberCount: int32(x.numbers), temps: int32(len(s.scratch)), width: int32(b.dim),
 		}
-		if need := w.body.rowMemory(); need > g.maxShared {
+		s.totalsLaunch = totals{
+			program: upload(g, s.totals), numbers: p.numbers, rowNumbers: b.rowNumbers, rowPitch: int64(b.rowPitch()),
+			instructions: int32(len(s.totals)),
+		}
+		if need := s.bodyLaunch.rowMemory(); need > g.maxShared {
 			return nil, fmt.Errorf("%w: vectors of length %d need %d bytes of shared memory, and GPU %d has %d",
 				ErrUnavailable, b.dim, need, g.device.Index, g.maxShared)
 		}
-		p.steps = append(p.steps, w)
 	}
 	return p, g.err
 }
@@ -147,14 +137,14 @@ func (b *trainer) setConstants(p *deviceProgram, rows int) {
 func (b *trainer) run(p *deviceProgram, at rowState, batch, epoch int) {
 	g := b.gpu
 	b.setConstants(p, batch)
-	for i, s := range p.executable.steps {
+	for i, s := range p.steps {
 		rows := b.atoms
 		if s.rows == program.Rows {
 			rows = batch
 		}
 		b.multiply(p, s.Step, at, batch, epoch)
 		if len(s.body) > 0 {
-			k := p.steps[i].body
+			k := s.bodyLaunch
 			k.input, k.rows = at.x, int32(rows)
 			g.queue(k.launch(), g.compute)
 		}
@@ -165,14 +155,13 @@ func (b *trainer) run(p *deviceProgram, at rowState, batch, epoch int) {
 			}.launch(b.precision), g.compute)
 		}
 		if len(s.totals) > 0 {
-			k := p.steps[i].totals
+			k := s.totalsLaunch
 			k.rows = int32(rows)
 			g.queue(k.launch(), g.compute)
 		}
 	}
 }
 
-// multiply launches the product of a step.
 func (b *trainer) multiply(p *deviceProgram, s program.Step, at rowState, rows, epoch int) {
 	if b.precision == fp16 {
 		b.multiplyHalves(p, s, at, rows, epoch)

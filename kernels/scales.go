@@ -42,7 +42,6 @@ func newScales(p backend.Problem, precision Precision) scales {
 	}
 }
 
-// largestNorm returns the norm of the longest row of x.
 func largestNorm(x []float32, dim int) float64 {
 	var largest float64
 	for row := range slices.Chunk(x, dim) {

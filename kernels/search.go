@@ -5,7 +5,6 @@ import "overcomplete/internal/backend"
 // allocator returns device memory of n bytes. If zeroed is set, the bytes are zero.
 type allocator func(n int, zeroed bool) pointer[byte]
 
-// allocated returns memory for n elements.
 func allocated[T any](a allocator, n int, zeroed bool) pointer[T] {
 	return pointer[T](a(int(bytesOf[T](n)), zeroed))
 }

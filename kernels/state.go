@@ -11,19 +11,16 @@ import (
 	"overcomplete/vectors"
 )
 
-// SaveState implements [backend.Trainer].
 func (b *trainer) SaveState(m checkpoint.Matrix, f func(part []float32) error) error {
 	defer b.gpu.enter()()
 	return b.gpu.saveState(b.matrix(m), b.codeBatch, f)
 }
 
-// LoadState implements [backend.Trainer].
 func (b *trainer) LoadState(m checkpoint.Matrix, f func(part []float32) error) error {
 	defer b.gpu.enter()()
 	return b.gpu.loadState(b.matrix(m), b.codeBatch, f)
 }
 
-// Restore implements [backend.Trainer].
 func (b *trainer) Restore(dictionary []float32, codes *vectors.CSR) error {
 	if len(dictionary) != b.atoms*b.dim || codes.Rows != b.rows || codes.Cols != b.atoms {
 		return fmt.Errorf("kernels: a state of %d rows × %d atoms, want %d × %d", codes.Rows, codes.Cols, b.rows, b.atoms)

@@ -96,10 +96,8 @@ func (g *gpu) trainingPrecision(wanted Precision, codeStep *program.Program, dim
 	return wanted
 }
 
-// Close implements [backend.Trainer].
 func (b *trainer) Close() error { return b.gpu.Close() }
 
-// Device implements [backend.Trainer].
 func (b *trainer) Device() string { return b.gpu.name() + " " + string(b.precision) }
 
 // prepare checks that the training fits into device memory and allocates it.
@@ -160,13 +158,11 @@ func (b *trainer) fill(p backend.Problem, dictionaryStep, codeStep *executable) 
 	return g.err
 }
 
-// stateAt returns the state from row i on.
 func (b *trainer) stateAt(i int) rowState {
 	sums := i * b.codePitch
 	return rowState{b.state.x.at(i * b.dimPitch), b.state.codes.at(i * b.storePitch), b.state.sumG.at(sums), b.state.sumQ.at(sums)}
 }
 
-// Epoch implements [backend.Trainer].
 func (b *trainer) Epoch(ctx context.Context, epoch, batch int) (sums backend.Sums, err error) {
 	defer b.gpu.enter()()
 	start := time.Now()
@@ -216,7 +212,6 @@ func (b *trainer) dictionaryPass(ctx context.Context, batch int, sums *backend.S
 	return err
 }
 
-// codePass updates all codes.
 func (b *trainer) codePass(ctx context.Context, epoch int, sums *backend.Sums) error {
 	p := b.codeStep
 	b.resetSums(p)
@@ -252,19 +247,16 @@ func (b *trainer) pass(ctx context.Context, f func()) error {
 	return b.gpu.err
 }
 
-// AtomSquares implements [backend.Trainer].
 func (b *trainer) AtomSquares() ([]float64, error) {
 	defer b.gpu.enter()()
 	return b.gpu.rowNumbersOf(b.atomSquares)
 }
 
-// Dictionary implements [backend.Trainer].
 func (b *trainer) Dictionary() ([]float32, error) {
 	defer b.gpu.enter()()
 	return b.gpu.unpadded(b.dictionary, b.atoms, b.dim, b.dimPitch)
 }
 
-// Codes implements [backend.Trainer].
 func (b *trainer) Codes() (*vectors.CSR, error) {
 	defer b.gpu.enter()()
 	g := b.gpu

@@ -6,13 +6,13 @@ type widths struct {
 	codePitch, dimPitch int
 }
 
-func newWidths(atoms, dim int) widths {
-	return widths{atoms, dim, roundUp(atoms, 4), roundUp(dim, 4)}
-}
-
-// newHalfWidths returns the widths if some matrices are float16. Rows are aligned to 16 bytes.
-func newHalfWidths(atoms, dim int) widths {
-	return widths{atoms, dim, roundUp(atoms, 8), roundUp(dim, 8)}
+// newWidths returns the widths for a precision, with rows aligned to 16 bytes.
+func newWidths(p Precision, atoms, dim int) widths {
+	unit := 4
+	if p == fp16 {
+		unit = 8
+	}
+	return widths{atoms, dim, roundUp(atoms, unit), roundUp(dim, unit)}
 }
 
 func (w widths) shape(rows int) shape {

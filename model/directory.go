@@ -29,8 +29,10 @@ func Is(path string) bool { return modeldir.Contains(filepath.Join(path, modeldi
 // Open opens the model in the directory dir. It returns a [*vectors.InputError], which names the file, if a file is
 // missing or damaged, if words, codes, dictionary and mean don't agree with each other and with Info, if the codes
 // are not valid ([vectors.CSR.Validate]), or if a number is not finite.
-func Open(dir string) (*Model, error) {
-	m, err := modeldir.ReadStable(dir, open)
+func Open(dir string) (*Model, error) { return readStable(dir, open) }
+
+func readStable(dir string, read func(dir *os.File) (*Model, error)) (*Model, error) {
+	m, err := modeldir.ReadStable(dir, read)
 	if err != nil {
 		return nil, inputError(dir, err)
 	}
@@ -64,13 +66,7 @@ func open(dir *os.File) (*Model, error) {
 
 // OpenDictionary opens a model, as [Open] does, without its codes: Codes is nil, although Info may describe them. The
 // result can encode. It can be saved only if the model on disk has no codes either.
-func OpenDictionary(dir string) (*Model, error) {
-	m, err := modeldir.ReadStable(dir, openDictionary)
-	if err != nil {
-		return nil, inputError(dir, err)
-	}
-	return m, nil
-}
+func OpenDictionary(dir string) (*Model, error) { return readStable(dir, openDictionary) }
 
 func openDictionary(dir *os.File) (m *Model, err error) {
 	m = new(Model)
@@ -130,7 +126,7 @@ func parseInfo(data []byte) (Info, error) {
 	if err == nil {
 		err = info.validate()
 	}
-	return info, modeldir.InFile(modeldir.Info, err)
+	return info, atomicfile.InFile(modeldir.Info, err)
 }
 
 func parseJSON(data []byte, v any) error {
@@ -173,13 +169,13 @@ func (m *Model) validate() error {
 		return fmt.Errorf("%s: %d×%d matrix, %s says %d rows and %d atoms", modeldir.Codes, m.Codes.Rows, m.Codes.Cols, modeldir.Info, rows, atoms)
 	}
 	e := m.Info.Encoding
-	return cmp.Or(modeldir.InFile(e.Input.rowsFile(), e.checkRows(m.Codes.IDs, m.Codes.Texts)), modeldir.InFile(modeldir.Codes, m.Codes.Validate()))
+	return cmp.Or(atomicfile.InFile(e.Input.rowsFile(), e.checkRows(m.Codes.IDs, m.Codes.Texts)), atomicfile.InFile(modeldir.Codes, m.Codes.Validate()))
 }
 
 // validateDictionary is validate without words and codes.
 func (m *Model) validateDictionary() error {
 	if err := m.Info.validate(); err != nil {
-		return modeldir.InFile(modeldir.Info, err)
+		return atomicfile.InFile(modeldir.Info, err)
 	}
 	dim, atoms := m.Info.Training.Input.Dim, m.Info.Training.Recipe.Base().Atoms
 	switch {
@@ -193,12 +189,11 @@ func (m *Model) validateDictionary() error {
 		return fmt.Errorf("%s: %d values, %s says %d themes of length %d", modeldir.Themes, len(m.Dictionary.Themes), modeldir.Info, m.Info.Training.Themes.Len(), dim)
 	}
 	return cmp.Or(
-		modeldir.InFile(modeldir.Dictionary, checkFinite(m.Dictionary.Atoms)),
-		modeldir.InFile(modeldir.Mean, checkFinite(m.Dictionary.Mean)),
-		modeldir.InFile(modeldir.Themes, checkUnit(m.Dictionary.Themes, dim)))
+		atomicfile.InFile(modeldir.Dictionary, checkFinite(m.Dictionary.Atoms)),
+		atomicfile.InFile(modeldir.Mean, checkFinite(m.Dictionary.Mean)),
+		atomicfile.InFile(modeldir.Themes, checkUnit(m.Dictionary.Themes, dim)))
 }
 
-// checkUnit returns an error unless all rows of x have norm 1.
 func checkUnit(x []float32, dim int) error {
 	for i := 0; i < len(x); i += dim {
 		square := float32s.Squares(x[i : i+dim])
@@ -242,7 +237,7 @@ func (m *Model) SaveTo(to *modeldir.Target, extra func(dir string) (modeldir.Che
 		c, err = extra(to.Temp)
 	}
 	if err != nil {
-		return to.Abort(to.InFile(err))
+		return to.Abort(atomicfile.InFile(to.Path, err))
 	}
 	return to.Commit(c)
 }
@@ -271,7 +266,7 @@ func (m *Model) writeDictionary(dir string, others ...func() error) error {
 	info.Format = FormatVersion
 	text, err := json.MarshalIndent(info, "", "  ")
 	if err != nil {
-		return modeldir.InFile(modeldir.Info, err)
+		return atomicfile.InFile(modeldir.Info, err)
 	}
 	content := func(data []byte) func(io.Writer) error {
 		return func(f io.Writer) error { _, err := f.Write(data); return err }

@@ -98,10 +98,10 @@ func (i *Info) validate() error {
 		return errors.New("training has no recipe")
 	}
 	atoms := t.Recipe.Base().Atoms
-	if t.Recipe.Base().Method == "" {
+	switch {
+	case t.Recipe.Base().Method == "":
 		return errors.New("training has no method")
-	}
-	if t.Input.Rows < 0 || t.Input.Dim <= 0 || atoms <= 0 {
+	case t.Input.Rows < 0 || t.Input.Dim <= 0 || atoms <= 0:
 		return fmt.Errorf("a training of %d atoms on %d rows of %d dimensions is impossible", atoms, t.Input.Rows, t.Input.Dim)
 	}
 	if err := cmp.Or(t.Recipe.Validate(), checkName("device", t.Device), t.Themes.validate(), t.Input.checkFiles()); err != nil {
@@ -118,31 +118,30 @@ func (i *Info) validate() error {
 			return fmt.Errorf("sparsity after epoch %d is %v, want 0 to 1", e.Epoch, e.Sparsity)
 		}
 	}
-	if e := i.Encoding; e != nil {
-		if err := cmp.Or(checkName("device", e.Device), e.Input.checkFiles()); err != nil {
-			return err
-		}
-		if e.Input.Rows < 0 || e.Input.Dim != t.Input.Dim {
-			return fmt.Errorf("an encoding of %d rows of %d dimensions with atoms of length %d is impossible", e.Input.Rows, e.Input.Dim, t.Input.Dim)
-		}
-		if s := e.Shard; s != nil && (s.Index < 1 || s.Index > s.Of || s.Rows < e.Input.Rows) {
-			return fmt.Errorf("shard %d of %d with %d rows of an input of %d rows is impossible", s.Index, s.Of, e.Input.Rows, s.Rows)
-		}
-		if e.UnusedAtoms > atoms || e.Unreached > e.Input.Rows || e.Steps > math.MaxInt32 {
-			return fmt.Errorf("an encoding with %d dead atoms among %d, %d rows among %d above the gap, and %d steps is impossible", e.UnusedAtoms, atoms, e.Unreached, e.Input.Rows, e.Steps)
-		}
-		if e.Nonzeros < 0 || e.Nonzeros > atoms || !isShare(e.Sparsity) {
-			return fmt.Errorf("an encoding with at most %d nonzeros among %d and a sparsity of %v is impossible", e.Nonzeros, atoms, e.Sparsity)
-		}
-		if !(e.Variance >= 0) || math.IsInf(e.Variance, 0) {
-			return fmt.Errorf("variance is %v, want 0 or more", e.Variance)
-		}
-		if !(min(e.Lambda, e.FirstLambda, e.Gap) >= 0) || math.IsInf(max(e.Lambda, e.FirstLambda, e.Gap), 0) || min(e.Steps, e.UnusedAtoms, e.Unreached) < 0 {
-			return fmt.Errorf("an encoding with a lambda of %v, %v in the first step, a gap of %v, %d steps, %d dead atoms and %d rows above the gap is impossible",
-				e.Lambda, e.FirstLambda, e.Gap, e.Steps, e.UnusedAtoms, e.Unreached)
-		}
+	if i.Encoding != nil {
+		return i.Encoding.validate(t.Input.Dim, atoms)
 	}
 	return nil
+}
+
+// validate returns an error unless the numbers of e are consistent with each other and with the dictionary.
+func (e *Encoding) validate(dim, atoms int) error {
+	switch s := e.Shard; {
+	case e.Input.Rows < 0 || e.Input.Dim != dim:
+		return fmt.Errorf("an encoding of %d rows of %d dimensions with atoms of length %d is impossible", e.Input.Rows, e.Input.Dim, dim)
+	case s != nil && (s.Index < 1 || s.Index > s.Of || s.Rows < e.Input.Rows):
+		return fmt.Errorf("shard %d of %d with %d rows of an input of %d rows is impossible", s.Index, s.Of, e.Input.Rows, s.Rows)
+	case e.UnusedAtoms > atoms || e.Unreached > e.Input.Rows || e.Steps > math.MaxInt32:
+		return fmt.Errorf("an encoding with %d dead atoms among %d, %d rows among %d above the gap, and %d steps is impossible", e.UnusedAtoms, atoms, e.Unreached, e.Input.Rows, e.Steps)
+	case e.Nonzeros < 0 || e.Nonzeros > atoms || !isShare(e.Sparsity):
+		return fmt.Errorf("an encoding with at most %d nonzeros among %d and a sparsity of %v is impossible", e.Nonzeros, atoms, e.Sparsity)
+	case !(e.Variance >= 0) || math.IsInf(e.Variance, 0):
+		return fmt.Errorf("variance is %v, want 0 or more", e.Variance)
+	case !(min(e.Lambda, e.FirstLambda, e.Gap) >= 0) || math.IsInf(max(e.Lambda, e.FirstLambda, e.Gap), 0) || min(e.Steps, e.UnusedAtoms, e.Unreached) < 0:
+		return fmt.Errorf("an encoding with a lambda of %v, %v in the first step, a gap of %v, %d steps, %d dead atoms and %d rows above the gap is impossible",
+			e.Lambda, e.FirstLambda, e.Gap, e.Steps, e.UnusedAtoms, e.Unreached)
+	}
+	return cmp.Or(checkName("device", e.Device), e.Input.checkFiles())
 }
 
 // Rows returns the number of rows with a code.

@@ -211,7 +211,6 @@ func (p Paper) MarshalJSON() ([]byte, error) {
 	return withName(p, fields(p))
 }
 
-// withName returns a JSON object with the name of a recipe and its fields.
 func withName(r Recipe, fields any) ([]byte, error) {
 	data, err := json.Marshal(fields)
 	if err != nil {

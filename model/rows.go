@@ -11,6 +11,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/csr"
 	"overcomplete/internal/input"
 	"overcomplete/internal/memory"
@@ -74,18 +75,18 @@ func (r *rowFiles) open(dir *os.File) error {
 	}
 	r.rows = newRowReader(ids, r.info.Encoding)
 	if err := r.rows.newTexts().Validate(0); err != nil {
-		return modeldir.InFile(modeldir.Info, err)
+		return atomicfile.InFile(modeldir.Info, err)
 	}
 	const shortest = 2 // bytes of the shortest row
 	if ids.Size()/shortest < int64(rows) {
-		return modeldir.InFile(name, r.tooFew())
+		return atomicfile.InFile(name, r.tooFew())
 	}
 	codes, err := r.openFile(dir, modeldir.Codes)
 	if err != nil {
 		return err
 	}
 	if r.codes, err = csr.NewReader(codes, codes.Size()); err != nil {
-		return modeldir.InFile(modeldir.Codes, err)
+		return atomicfile.InFile(modeldir.Codes, err)
 	}
 	if r.codes.Rows != rows || r.codes.Cols != atoms {
 		return fmt.Errorf("%s: %d×%d matrix, %s says %d rows and %d atoms", modeldir.Codes, r.codes.Rows, r.codes.Cols, modeldir.Info, rows, atoms)
@@ -101,7 +102,7 @@ func (r *rowFiles) tooFew() error {
 func (r *rowFiles) openFile(dir *os.File, name string) (*input.File, error) {
 	f, err := input.OpenAt(dir, name)
 	if err != nil {
-		return nil, modeldir.InFile(name, err)
+		return nil, atomicfile.InFile(name, err)
 	}
 	r.files = append(r.files, f)
 	return f, nil
@@ -123,7 +124,7 @@ func (r *rowFiles) next(n int) (*vectors.Sparse, error) {
 		err = r.tooFew()
 	}
 	reading.Wait()
-	if err := cmp.Or(modeldir.InFile(r.info.Encoding.Input.rowsFile(), err), modeldir.InFile(modeldir.Codes, failed)); err != nil {
+	if err := cmp.Or(atomicfile.InFile(r.info.Encoding.Input.rowsFile(), err), atomicfile.InFile(modeldir.Codes, failed)); err != nil {
 		return nil, err
 	}
 	return &vectors.Sparse{IDs: ids, Texts: texts, CSR: *codes}, nil
@@ -146,7 +147,7 @@ func (r *rowFiles) finish() error {
 	if err := r.rows.next(new([]string), r.rows.newTexts()); err != io.EOF {
 		return fmt.Errorf("%s: more rows than the %d that %s says", r.info.Encoding.Input.rowsFile(), r.info.Rows(), modeldir.Info)
 	}
-	return modeldir.InFile(modeldir.Codes, r.codes.Finish())
+	return atomicfile.InFile(modeldir.Codes, r.codes.Finish())
 }
 
 func (r *rowFiles) close() {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 
+	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/modeldir"
 	"overcomplete/internal/safetensors"
 )
@@ -52,7 +53,7 @@ func (m *Model) WriteSafetensors(w io.Writer) error {
 			return cmp.Or(writeRows(b, codes.IDs, codes.Texts, 0), b.Flush())
 		}
 		if err := lines(&size); err != nil {
-			return modeldir.InFile(name, err)
+			return atomicfile.InFile(name, err)
 		}
 		tensors = append(tensors,
 			safetensors.New("codes.indptr", []int{len(codes.Ptr)}, codes.Ptr),

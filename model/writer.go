@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/csr"
 	"overcomplete/internal/modeldir"
 	"overcomplete/vectors"
@@ -71,7 +72,7 @@ func (w *Writer) Add(rows *vectors.Sparse) error {
 
 // failed prefixes an error of writing with the path of the file.
 func (w *Writer) failed(file string, err error) error {
-	return w.to.InFile(modeldir.InFile(file, err))
+	return atomicfile.InFile(w.to.Path, atomicfile.InFile(file, err))
 }
 
 func (w *Writer) create() error {
@@ -96,7 +97,7 @@ func (w *Writer) Commit(ctx context.Context, e Encoding) (Info, error) {
 		}
 	}
 	if err := w.finish(ctx); err != nil {
-		return Info{}, w.Abort(w.to.InFile(err))
+		return Info{}, w.Abort(atomicfile.InFile(w.to.Path, err))
 	}
 	w.ended = true
 	return w.model.Info, w.to.Commit(modeldir.Checkpoint{})
@@ -107,13 +108,13 @@ func (w *Writer) finish(ctx context.Context) error {
 		return err
 	}
 	return w.model.writeDictionary(w.to.Temp, func() error {
-		return modeldir.InFile(w.known.Input.rowsFile(), cmp.Or(w.lines.Flush(), w.file.Sync(), w.file.Close()))
+		return atomicfile.InFile(w.known.Input.rowsFile(), cmp.Or(w.lines.Flush(), w.file.Sync(), w.file.Close()))
 	}, func() error {
 		err := w.codes.Finish(ctx)
 		if err == nil {
 			err = cmp.Or(w.codesFile.Sync(), w.codesFile.Close(), w.codes.Close())
 		}
-		return modeldir.InFile(modeldir.Codes, err)
+		return atomicfile.InFile(modeldir.Codes, err)
 	})
 }
 

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 	"unicode"
 
 	"gonum.org/v1/gonum/stat"
@@ -122,8 +121,7 @@ func defaultOrder(x *vectors.Dense) model.Order {
 	if x.Texts != nil {
 		return model.None
 	}
-	ids := x.IDs
-	ids = ids[:min(len(ids), orderSample)]
+	ids := x.IDs[:min(len(x.IDs), orderSample)]
 	const minTextBytes, minCorrelated = 24, 50
 	textsOrIDs := 0
 	for _, w := range ids {
@@ -291,7 +289,6 @@ type onlineLearner struct {
 // previous mini-batch. The first mini-batch of an epoch uses the mean loss of the previous epoch. The first mini-batch
 // of the training uses ρ². Atoms that many rows use follow the data. Other atoms stay near their anchors, for any seed.
 func (o *onlineLearner) epoch(ctx context.Context, epoch, batch int) (sums backend.Sums, err error) {
-	start := time.Now()
 	order := make([]int32, o.rows)
 	for i := range order {
 		order[i] = int32(i)
@@ -311,6 +308,5 @@ func (o *onlineLearner) epoch(ctx context.Context, epoch, batch int) (sums backe
 	sums, err = o.learner.Learn(ctx, batches, o.recipe.Anchor/o.norm2, noise, o.progress)
 	// The error with the final dictionary is measured by the encoding that follows.
 	sums.Loss, sums.Error = sums.RunningLoss, sums.RunningLoss
-	sums.DictionarySeconds = time.Since(start).Seconds()
 	return sums, err
 }

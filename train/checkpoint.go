@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
 	"strings"
 	"time"
@@ -133,8 +132,7 @@ func (f *fit) resume() error {
 func (f *fit) hashRows() checkpoint.State {
 	words := sha256.New()
 	for _, w := range f.ids {
-		io.WriteString(words, w)
-		words.Write([]byte{'\n'})
+		fmt.Fprintln(words, w)
 	}
 	return checkpoint.State{Vectors: vectors.SHA256(f.x), IDs: hex.EncodeToString(words.Sum(nil))}
 }

@@ -123,7 +123,6 @@ func (f *fit) epoch(ctx context.Context) error {
 	return f.saveIfDue()
 }
 
-// measure returns the metrics of epoch t from its sums.
 func (f *fit) measure(t int, s backend.Sums) (model.Epoch, error) {
 	atomSquares, err := f.trainer.AtomSquares()
 	if err != nil {

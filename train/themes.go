@@ -55,7 +55,6 @@ func learnThemes(ctx context.Context, x *vectors.Dense, d *model.Dictionary, top
 	return atoms, &model.Themes{Topics: min(topics, len(order)), Splits: splits}, nil
 }
 
-// defaultThemes returns M, the default number of themes for n rows.
 func defaultThemes(n int) int {
 	return max(2, min(int(2.4*math.Sqrt(float64(n))), n/4, maxThemes))
 }

@@ -131,7 +131,7 @@ func (o *Options) left(m *model.Model, err error) error {
 	}
 	zeros := errors.Is(err, ErrZeroCodes)
 	epoch := o.to.Left()
-	if m != nil && !zeros && !o.to.Committed() && epoch < len(m.Info.Training.Epochs) {
+	if m != nil && !zeros && !o.to.Committed && epoch < len(m.Info.Training.Epochs) {
 		to, unchanged := o.to, ""
 		if epoch == 0 && to.Exists() { // keep the earlier model, because it also has codes
 			name := filepath.Clean(to.Name)

@@ -52,47 +52,35 @@ func (w Writer) Write(p []byte) (int, error) {
 // file exists and force is false. If the file is in place despite an error, the error says so. After the cancellation
 // of ctx, writes fail and nothing is replaced.
 func WriteFile(ctx context.Context, path string, force bool, write func(w io.Writer) error) (err error) {
-	f, err := create(path, force)
-	if err != nil {
+	path = Resolve(path)
+	if err := checkFile(path, force); err != nil {
 		return err
+	}
+	temp, err := os.OpenFile(tempName(path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, permissions(path)&0o666)
+	if err != nil {
+		return &OutputError{path, fmt.Errorf("cannot be created: %w", reason(err))}
 	}
 	defer func() {
-		f.temp.Close() // fails if the file is closed
-		err = remove(err, f.path, f.temp.Name())
+		temp.Close() // fails if the file is closed
+		err = remove(err, path, temp.Name())
 	}()
-	if err := write(Writer{ctx, f}); err != nil {
+	permit(temp.Name(), path)
+	if err := write(Writer{ctx, file{temp, path}}); err != nil {
 		return err
 	}
-	if err := f.inFile(cmp.Or(f.temp.Sync(), f.temp.Close())); err != nil {
+	if err := cmp.Or(InFile(path, cmp.Or(temp.Sync(), temp.Close())), ctx.Err()); err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil {
+	if err := place(temp.Name(), path, force); err != nil {
 		return err
 	}
-	if err := f.place(force); err != nil {
-		return err
-	}
-	return syncPlace(f.path)
+	return syncPlace(path)
 }
 
-// A file is written under a temporary name until place renames it to path.
+// A file is a temporary file whose errors name the final path.
 type file struct {
 	temp *os.File
 	path string
-}
-
-func create(path string, force bool) (*file, error) {
-	path = Resolve(path)
-	if err := checkFile(path, force); err != nil {
-		return nil, err
-	}
-	mode := permissions(path)
-	temp, err := os.OpenFile(tempName(path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode&0o666)
-	if err != nil {
-		return nil, &OutputError{path, fmt.Errorf("cannot be created: %w", reason(err))}
-	}
-	permit(temp.Name(), path)
-	return &file{temp, path}, nil
 }
 
 // permissions returns the permissions of the file or directory at path. If nothing exists there, it returns 0o777,
@@ -120,37 +108,28 @@ func permit(temp, path string) {
 	}
 }
 
-// Write implements [io.Writer].
-func (f *file) Write(p []byte) (int, error) {
+func (f file) Write(p []byte) (int, error) {
 	n, err := f.temp.Write(p)
-	return n, f.inFile(err)
+	return n, InFile(f.path, err)
 }
 
-// inFile prefixes an error with the file's final path.
-func (f *file) inFile(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", f.path, reason(err))
-}
-
-// place gives the file its name.
-func (f *file) place(force bool) error {
+// place gives a temporary file its name.
+func place(temp, path string, force bool) error {
 	if !force {
 		// Unlike a rename, a link never replaces a file that another process has just created.
-		err := os.Link(f.temp.Name(), f.path)
+		err := os.Link(temp, path)
 		if err == nil {
 			return nil
 		}
 		if errors.Is(err, fs.ErrExist) {
-			return &OutputError{f.path, ErrExists}
+			return &OutputError{path, ErrExists}
 		}
 		// The file system doesn't support links.
 	}
-	if err := checkFile(f.path, force); err != nil {
+	if err := checkFile(path, force); err != nil {
 		return err
 	}
-	return f.inFile(os.Rename(f.temp.Name(), f.path))
+	return InFile(path, os.Rename(temp, path))
 }
 
 // remove removes a temporary file or directory of the output at path. It returns err, combined with the error of
@@ -231,11 +210,11 @@ func (d *Dir) try() error {
 func (d *Dir) Begin() error {
 	temp, err := makeTemp(d.Path)
 	if err != nil {
-		return fmt.Errorf("%s: %w", d.Path, err)
+		return InFile(d.Path, err)
 	}
 	d.Temp = filepath.Join(temp, newName)
 	if err := os.Mkdir(d.Temp, permissions(d.Path)|0o700); err != nil {
-		return d.Abort(d.name(err))
+		return d.Abort(InFile(d.Path, err))
 	}
 	return nil
 }
@@ -243,21 +222,18 @@ func (d *Dir) Begin() error {
 // Abort removes the temporary directory that contains Temp. It returns err, combined with the error of the removal.
 func (d *Dir) Abort(err error) error { return remove(err, d.Path, filepath.Dir(d.Temp)) }
 
-// name prefixes an error with the directory's final path.
-func (d *Dir) name(err error) error { return fmt.Errorf("%s: %w", d.Path, reason(err)) }
-
 // Commit renames Temp to Path. If the renaming fails, Commit removes the temporary directory or, if keep is true,
 // keeps it and names it in the error. Commit reports whether the new directory is in place. It may be in place
 // despite an error: a loss of power may undo the renaming, or a temporary file remains.
 func (d *Dir) Commit(keep bool) (placed bool, err error) {
 	permit(d.Temp, d.Path)
 	if err := SyncDir(d.Temp); err != nil {
-		return false, d.Abort(d.name(err))
+		return false, d.Abort(InFile(d.Path, err))
 	}
 	old, err := d.place()
 	if err != nil {
 		if !keep && old == "" {
-			return false, d.Abort(d.name(err))
+			return false, d.Abort(InFile(d.Path, err))
 		}
 		return false, fmt.Errorf("%s: %w; the new one is kept as %s", d.Path, err, d.Temp)
 	}
@@ -277,13 +253,7 @@ func WriteIn(dir, name string, write func(w io.Writer) error) error {
 		}
 		err = cmp.Or(err, f.Close())
 	}
-	if err == nil {
-		return nil
-	}
-	if e, ok := err.(*fs.PathError); ok {
-		err = e.Err // the message below has the final name
-	}
-	return fmt.Errorf("%s: %w", name, err)
+	return InFile(name, err)
 }
 
 // Names in the temporary directory beside a path.
@@ -407,12 +377,20 @@ func tempPrefix(path string) string {
 	return dir + name + ".tmp"
 }
 
+// InFile returns err prefixed with a file name, or nil if err is nil.
+func InFile(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", name, reason(err))
+}
+
 // reason returns an error of the operating system without its file name, which may be a temporary one.
 func reason(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
+	switch e := err.(type) {
+	case *fs.PathError:
 		return e.Err
-	}
-	if e, ok := errors.AsType[*os.LinkError](err); ok {
+	case *os.LinkError:
 		return e.Err
 	}
 	return err

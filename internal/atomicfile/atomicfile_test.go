@@ -178,7 +178,7 @@ func writeDir(path string, keep bool, mayReplace func(string) error, write func(
 		return err
 	}
 	if err := write(d.Temp); err != nil {
-		return d.Abort(d.name(err))
+		return d.Abort(InFile(d.Path, err))
 	}
 	_, err := d.Commit(keep)
 	return err
@@ -415,5 +415,15 @@ func TestLongNames(t *testing.T) {
 			testonly.Must(t, writeText(filepath.Join(dir, name), true, text))
 			expect(t, dir, name+"="+text)
 		}
+	}
+}
+
+// An error of the system names the file once, by its final name.
+func TestInFile(t *testing.T) {
+	dir := t.TempDir()
+	create := func() error { return WriteIn(dir, "f", func(io.Writer) error { return nil }) }
+	testonly.Must(t, create())
+	if err := create(); !errors.Is(err, fs.ErrExist) || !strings.HasPrefix(err.Error(), "f: ") || strings.Contains(err.Error(), dir) {
+		t.Errorf("error %v, want one that begins with f and names no directory", err)
 	}
 }

@@ -102,7 +102,7 @@ func Save(m *model.Model, to *modeldir.Target, s State, each func(m Matrix, f fu
 			err = os.Mkdir(filepath.Join(dir, modeldir.State), 0o777)
 		}
 		if err != nil {
-			return saved, modeldir.InFile(modeldir.State, err)
+			return saved, atomicfile.InFile(modeldir.State, err)
 		}
 		for _, e := range entries {
 			if p.SHA256[e.Name()], err = hashFile(dir, e.Name()); err != nil {
@@ -125,14 +125,14 @@ func Save(m *model.Model, to *modeldir.Target, s State, each func(m Matrix, f fu
 		}
 		data, err := p.seal()
 		if err != nil {
-			return saved, modeldir.InFile(modeldir.Progress, err)
+			return saved, atomicfile.InFile(modeldir.Progress, err)
 		}
 		err = atomicfile.WriteIn(dir, modeldir.Progress, func(f io.Writer) error {
 			_, err := f.Write(data)
 			return err
 		})
 		if err == nil {
-			err = modeldir.InFile(modeldir.State, atomicfile.SyncDir(filepath.Join(dir, modeldir.State)))
+			err = atomicfile.InFile(modeldir.State, atomicfile.SyncDir(filepath.Join(dir, modeldir.State)))
 		}
 		return modeldir.Checkpoint{Hash: p.Own, Epoch: len(m.Info.Training.Epochs)}, err
 	})
@@ -197,7 +197,7 @@ func open(dir string) (*Checkpoint, error) {
 		err = p.check(m, data)
 	}
 	if err != nil {
-		return nil, modeldir.InFile(modeldir.Progress, err)
+		return nil, atomicfile.InFile(modeldir.Progress, err)
 	}
 	for file, want := range p.SHA256 {
 		if filepath.Dir(file) != "." { // a matrix
@@ -205,7 +205,7 @@ func open(dir string) (*Checkpoint, error) {
 		}
 		sum, err := hashFile(dir, file)
 		if err == nil && sum != want {
-			err = modeldir.InFile(file, errDamaged)
+			err = atomicfile.InFile(file, errDamaged)
 		}
 		if err != nil {
 			return nil, err

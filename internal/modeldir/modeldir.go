@@ -137,19 +137,8 @@ func ReadStable[T any](path string, read func(dir *os.File) (T, error)) (value T
 func ReadFile(dir *os.File, name string, read func(f *input.File) error) error {
 	f, err := input.OpenAt(dir, name)
 	if err != nil {
-		return InFile(name, err)
+		return atomicfile.InFile(name, err)
 	}
 	defer f.Close()
-	return InFile(name, read(f))
-}
-
-// InFile returns err prefixed with a file name, or nil if err is nil.
-func InFile(name string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if e, ok := err.(*fs.PathError); ok {
-		err = e.Err // the file is named once
-	}
-	return fmt.Errorf("%s: %w", name, err)
+	return atomicfile.InFile(name, read(f))
 }

@@ -25,7 +25,7 @@ type Target struct {
 	Checkpoint Checkpoint
 
 	*atomicfile.Dir
-	committed bool
+	Committed bool // a model was committed: it is in place, or kept under its temporary name
 }
 
 // A Checkpoint is the content hash and the number of epochs of a checkpoint; Epoch is 0 for none.
@@ -58,9 +58,6 @@ func (t *Target) Exists() bool {
 	return !errors.Is(err, os.ErrNotExist)
 }
 
-// InFile returns err prefixed with the path of the target.
-func (t *Target) InFile(err error) error { return InFile(t.Path, err) }
-
 // Commit gives the directory its name. A model that can't be renamed is kept under its temporary name, which the error
 // states. A checkpoint that can't be renamed is removed.
 func (t *Target) Commit(c Checkpoint) error {
@@ -69,12 +66,9 @@ func (t *Target) Commit(c Checkpoint) error {
 		t.Checkpoint = c
 	}
 	_, missing := os.Lstat(t.Temp)
-	t.committed = c.Epoch == 0 && (placed || missing == nil) // in place, or kept
+	t.Committed = c.Epoch == 0 && (placed || missing == nil)
 	return err
 }
-
-// Committed reports whether a model was committed: it is in place, or kept under its temporary name.
-func (t *Target) Committed() bool { return t.committed }
 
 // Left returns the epoch of the checkpoint of this training, if it is still in the directory, or 0.
 func (t *Target) Left() (epoch int) {
@@ -94,7 +88,7 @@ func (t *Target) mayReplace(path string) error {
 	case t.Checkpoint.Epoch > 0:
 		hash, err := checkpointHash(path)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return InFile(Progress, err)
+			return atomicfile.InFile(Progress, err)
 		}
 		if hash != t.Checkpoint.Hash {
 			return errors.New("is not the checkpoint of this training, so it is not replaced")
@@ -127,7 +121,7 @@ func checkReplaceable(dir string) error {
 	var info struct{ Format int }
 	data, err := input.ReadRegular(filepath.Join(dir, Info), MaxInfo)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return InFile(Info, err)
+		return atomicfile.InFile(Info, err)
 	}
 	if json.Unmarshal(data, &info) != nil || info.Format < 1 {
 		return errors.New("is neither empty nor a model, so it is not replaced")

@@ -22,18 +22,18 @@ type builder struct {
 	local map[*value]int // places of temporaries, and of numbers that are computed per row
 }
 
-func newBuilder(name string, s graph.Spec) (*builder, error) {
+func newBuilder(name string, s graph.Spec) *builder {
 	if s.Dim > 0 {
 		s.Dim = 3 // any length except 1, for which Gorgonia would treat the residuals as a vector
 	}
 	loss, err := graph.LossGradient(s, 4)
 	return &builder{
-		values: newValues(), lossGraph: loss, matrices: make(map[*value]int), scalars: make(map[*value]int),
+		values: newValues(), lossGraph: loss, err: err, matrices: make(map[*value]int), scalars: make(map[*value]int),
 		program: &Program{
 			Name: name, Outputs: make(map[string]int),
 			Vectors: []Vector{VectorX: {"X", Rows}, DecodeProduct: {"", Rows}, AccumulateProduct: {"", Atoms}, SquaresProduct: {"", Atoms}},
 		},
-	}, err
+	}
 }
 
 // begin starts a step. The argument title is the first line of the step's listing.
@@ -41,7 +41,6 @@ func (b *builder) begin(title string, rows Axis) {
 	b.body, b.local = Body{Rows: rows, listing: []string{title}}, make(map[*value]int)
 }
 
-// end returns the elementwise work of the step.
 func (b *builder) end() Body {
 	b.shareTemporaries(b.body.Each)
 	return b.body
@@ -51,7 +50,6 @@ func (b *builder) step(s Step) { b.program.Steps = append(b.program.Steps, s) }
 
 func (b *builder) done() (*Program, error) { return b.program, b.err }
 
-// list adds a line to the listing of the step.
 func (b *builder) list(format string, args ...any) {
 	b.body.listing = append(b.body.listing, fmt.Sprintf(format, args...))
 }
@@ -108,7 +106,6 @@ func (b *builder) store(name string, v *value, at int) *value {
 	return kept
 }
 
-// output adds a number to the outputs of the program.
 func (b *builder) output(name string, v *value) {
 	if b.define(name, v); v.name != name {
 		b.list("%s = %s", name, v)

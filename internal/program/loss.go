@@ -18,6 +18,9 @@ type lowering struct {
 
 // loss returns ℓ(r) and its derivative, element by element, for a residual r.
 func (b *builder) loss(r *value) (loss, gradient *value) {
+	if b.err != nil {
+		return b.constant(0), b.constant(0)
+	}
 	l := &lowering{values: b.values, graph: b.lossGraph.Graph, done: map[*gorgonia.Node]*value{b.lossGraph.Inputs[0].Node: r}}
 	loss = b.lowered(l, 0)
 	return loss, b.lowered(l, 1)

@@ -28,8 +28,7 @@ func TestLoss(t *testing.T) {
 			return 2*0.7*math.Abs(r) - 0.7*0.7
 		}},
 	} {
-		b, err := newBuilder("test", graph.Spec{Atoms: 5, Dim: 3, Loss: test.loss})
-		testonly.Must(t, err)
+		b := newBuilder("test", graph.Spec{Atoms: 5, Dim: 3, Loss: test.loss})
 		loss, gradient := b.loss(b.x())
 		if b.err != nil {
 			t.Fatal(b.err)

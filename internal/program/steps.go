@@ -15,10 +15,7 @@ func (b *builder) residual(D *value) (loss *value, c float64, E *value) {
 
 // Dictionary compiles [graph.Dictionary] for a batch of rows.
 func Dictionary(s graph.Spec) (*Program, error) {
-	b, err := newBuilder("dictionary", s)
-	if err != nil {
-		return nil, err
-	}
+	b := newBuilder("dictionary", s)
 	D, H, n := b.input("D"), b.input("H"), b.rows()
 	u := &Update{D: b.matrices[D], H: b.matrices[H]}
 
@@ -59,10 +56,7 @@ func Dictionary(s graph.Spec) (*Program, error) {
 
 // Code compiles [graph.Code] for a batch of rows.
 func Code(s graph.Spec) (*Program, error) {
-	b, err := newBuilder("code", s)
-	if err != nil {
-		return nil, err
-	}
+	b := newBuilder("code", s)
 	D := b.input("D")
 	_, c, E := b.residual(D)
 	b.step(&Decode{Atoms: b.matrices[D], Body: b.end()})
@@ -94,7 +88,6 @@ func (b *builder) correlate(s graph.Spec, c float64, E, D *value) {
 	})
 }
 
-// measure outputs the loss and the squared error of a residual.
 func (b *builder) measure(R *value) {
 	loss, _ := b.loss(R)
 	b.output("loss", b.total(loss))
@@ -103,10 +96,7 @@ func (b *builder) measure(R *value) {
 
 // Authors compiles [graph.Authors] for one row.
 func Authors(s graph.Spec) (*Program, error) {
-	b, err := newBuilder("authors", s)
-	if err != nil {
-		return nil, err
-	}
+	b := newBuilder("authors", s)
 	D, H := b.input("D"), b.input("H")
 	loss, c, E := b.residual(D)
 	b.output("loss", b.total(loss))
@@ -125,10 +115,7 @@ func Authors(s graph.Spec) (*Program, error) {
 
 // Evaluate compiles [graph.Evaluate] for a batch of rows.
 func Evaluate(s graph.Spec) (*Program, error) {
-	b, err := newBuilder("evaluate", s)
-	if err != nil {
-		return nil, err
-	}
+	b := newBuilder("evaluate", s)
 	D := b.input("D")
 	b.begin("decode n×L", Rows)
 	b.measure(b.define("R", b.sub(b.x(), b.product("p1", "A · D", DecodeProduct))))

@@ -88,7 +88,6 @@ func (s values) constant(c float64) *value {
 	return s.share(&value{op: opConst, number: true, constant: c})
 }
 
-// scaled returns c∘v.
 func (s values) scaled(c float64, v *value) *value {
 	inner, x := v.constantFactor()
 	c = c*inner + 0 // −0 becomes 0

@@ -53,7 +53,6 @@ func main() {
 	}
 }
 
-// translate translates declarations line by line.
 func translate(declarations string) string {
 	var out strings.Builder
 	var end string         // closing token of the current declaration

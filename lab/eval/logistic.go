@@ -295,7 +295,6 @@ func (r *regression) scoreRow(i int, scores []float64) {
 	}
 }
 
-// scoreRows computes the scores of all rows of the regression.
 func (r *regression) scoreRows(scores []float64, p parameters) {
 	r.projectTerms(p, r.active)
 	for n, i := range r.rows {
@@ -356,10 +355,8 @@ func (r *regression) probabilities(scores []float64) {
 // subtractLabels turns probabilities into derivatives of the loss with respect to the scores.
 func (r *regression) subtractLabels(probability []float64) {
 	for n, i := range r.rows {
-		if r.outputs == 1 {
-			probability[n] -= float64(r.class[i])
-		} else {
-			probability[n*r.outputs+r.class[i]]--
+		if k := r.class[i] - (r.classes - r.outputs); k >= 0 { // with one output, class 0 has none
+			probability[n*r.outputs+k]--
 		}
 	}
 }

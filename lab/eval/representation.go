@@ -67,7 +67,6 @@ func (v vector) dot(w []float64) float64 {
 	return sum
 }
 
-// addTo adds s·v to w.
 func (v vector) addTo(w []float64, s float64) {
 	value := v.value[:len(v.index)]
 	for i, j := range v.index {
@@ -75,7 +74,6 @@ func (v vector) addTo(w []float64, s float64) {
 	}
 }
 
-// inner returns ⟨v, u⟩.
 func (v vector) inner(u vector) float64 {
 	var sum float64
 	for i, j := 0, 0; i < len(v.index) && j < len(u.index); {

@@ -5,6 +5,7 @@
 package figure
 
 import (
+	"cmp"
 	"context"
 	"image/color"
 	"io"
@@ -90,16 +91,10 @@ func (l Line) add(p *plot.Plot, c color.Color) ([]plot.Thumbnailer, error) {
 	if len(labels) == 0 {
 		return nil, nil
 	}
-	line, dots, err := plotter.NewLinePoints(points.XYs)
-	if err != nil {
-		return nil, err
-	}
-	bars, err := plotter.NewYErrorBars(points)
-	if err != nil {
-		return nil, err
-	}
-	texts, err := plotter.NewLabels(plotter.XYLabels{XYs: points.XYs, Labels: labels})
-	if err != nil {
+	line, dots, lineErr := plotter.NewLinePoints(points.XYs)
+	bars, barsErr := plotter.NewYErrorBars(points)
+	texts, textsErr := plotter.NewLabels(plotter.XYLabels{XYs: points.XYs, Labels: labels})
+	if err := cmp.Or(lineErr, barsErr, textsErr); err != nil {
 		return nil, err
 	}
 	texts.Offset = vg.Point{X: 4, Y: 4}

@@ -46,15 +46,15 @@ type Test struct {
 // each model. A word without a reference vector is looked up in lower case, unless the lower-case word
 // is in the model, too. The error is [ErrNoWords] or [ErrSameVectors], or says that memory is short.
 func NewTest(x, reference *vectors.Dense, models ...[]string) (*Test, error) {
-	inX, inReference := rowsByWord(x.IDs), rowsByWord(reference.IDs)
-	inModel := make([]map[string]int, len(models))
-	for i, words := range models {
-		inModel[i] = rowsByWord(words)
+	var in []map[string]int // rows in each model, and last in x
+	for _, words := range slices.Concat(models, [][]string{x.IDs}) {
+		in = append(in, rowsByWord(words))
 	}
+	inReference := rowsByWord(reference.IDs)
 	referenceRow := func(word string) (int, bool) {
 		row, ok := inReference[word]
 		if lower := strings.ToLower(word); !ok && lower != word {
-			if _, taken := inModel[0][lower]; !taken {
+			if _, taken := in[0][lower]; !taken {
 				row, ok = inReference[lower]
 				delete(inReference, lower) // "May" and "MAY" must not share a reference vector
 			}
@@ -70,29 +70,25 @@ func NewTest(x, reference *vectors.Dense, models ...[]string) (*Test, error) {
 	t.Reference = &vectors.Dense{Dim: reference.Dim, Data: make([]float32, 0, most*reference.Dim)}
 words:
 	for i, word := range models[0] {
-		if inModel[0][word] != i {
+		if in[0][word] != i {
 			continue // repeated
 		}
-		rows := make([]int, len(models))
-		for m := range models {
-			row, ok := inModel[m][word]
+		rows := make([]int, len(in))
+		for m := range in {
+			row, ok := in[m][word]
 			if !ok {
 				continue words
 			}
 			rows[m] = row
 		}
-		xRow, ok := inX[word]
-		if !ok {
-			continue
-		}
 		row, ok := referenceRow(word)
 		if !ok {
 			continue
 		}
-		t.X.IDs, t.X.Data = append(t.X.IDs, word), append(t.X.Data, x.Row(xRow)...)
+		t.X.IDs, t.X.Data = append(t.X.IDs, word), append(t.X.Data, x.Row(rows[len(models)])...)
 		t.Reference.IDs, t.Reference.Data = append(t.Reference.IDs, reference.IDs[row]), append(t.Reference.Data, reference.Row(row)...)
-		for m, row := range rows {
-			t.rows[m] = append(t.rows[m], row)
+		for m := range models {
+			t.rows[m] = append(t.rows[m], rows[m])
 		}
 	}
 	switch {

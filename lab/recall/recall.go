@@ -6,6 +6,7 @@
 package recall
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -28,7 +29,7 @@ type Queries struct {
 	Rows       []int   // row numbers of the queries
 	Neighbours [][]int // by query: rows of the index, nearest first, without the query itself
 
-	x, queries *vectors.Dense // vectors of the index and of new queries; queries is nil if they are rows of the index
+	x, from *vectors.Dense // vectors of the index, and vectors whose rows are the queries: x unless the queries are new
 }
 
 // Candidates is the number of rows that are reranked.
@@ -60,8 +61,8 @@ type Recall struct {
 // each query among the rows of x. Ties are resolved in favour of lower row numbers. NewQueries returns an error if
 // there is no nonzero query, if x has at most k rows, or if the lengths of vectors differ.
 func NewQueries(ctx context.Context, x, queries *vectors.Dense, n, k int, seed uint64) (*Queries, error) {
-	q := &Queries{x: x, queries: queries}
-	from := q.from()
+	from := cmp.Or(queries, x)
+	q := &Queries{x: x, from: from}
 	if from.Dim != x.Dim {
 		return nil, fmt.Errorf("queries have the wrong length (got %d, want %d of the vectors)", from.Dim, x.Dim)
 	}
@@ -103,36 +104,27 @@ func Check(m *model.Model, x *vectors.Dense) error {
 }
 
 // New reports whether the queries aren't rows of the index.
-func (q *Queries) New() bool { return q.queries != nil }
+func (q *Queries) New() bool { return q.from != q.x }
 
 // CountNew returns the number of queries whose vectors aren't rows of the index.
 func (q *Queries) CountNew() (n int) {
 	for i, row := range q.Rows {
-		if q.New() && !slices.Equal(q.queries.Row(row), q.x.Row(q.Neighbours[i][0])) {
+		if q.New() && !slices.Equal(q.from.Row(row), q.x.Row(q.Neighbours[i][0])) {
 			n++
 		}
 	}
 	return n
 }
 
-// from returns the vectors whose rows are the queries.
-func (q *Queries) from() *vectors.Dense {
-	if q.New() {
-		return q.queries
-	}
-	return q.x
-}
-
 // cosines returns a function that computes the cosine of a query and row i of the index, times the norm of the query.
 func (q *Queries) cosines() func(row, i int) float64 {
-	scale, from := make([]float64, q.x.Len()), q.from()
+	scale := make([]float64, q.x.Len())
 	for i := range scale {
 		scale[i] = inverse(math.Sqrt(dot(q.x.Row(i), q.x.Row(i))))
 	}
-	return func(row, i int) float64 { return scale[i] * dot(from.Row(row), q.x.Row(i)) }
+	return func(row, i int) float64 { return scale[i] * dot(q.from.Row(row), q.x.Row(i)) }
 }
 
-// all returns the row numbers of the index.
 func (q *Queries) all() []int {
 	all := make([]int, q.x.Len())
 	for i := range all {
@@ -185,7 +177,7 @@ func (q *Queries) Measure(ctx context.Context, m *model.Model, encoded *vectors.
 	}
 	byWeights := func(row, found, weights int, signed bool, among []int) []int {
 		w := make([]float64, m.Dictionary.Len())
-		dimensions, values := m.Dictionary.Query(q.from().Row(row), weights, signed, nil)
+		dimensions, values := m.Dictionary.Query(q.from.Row(row), weights, signed, nil)
 		for j, k := range dimensions {
 			w[k] = float64(values[j])
 		}

@@ -28,11 +28,7 @@ type NewLearner func(x []float32, d *model.Dictionary, norm float64, o encode.Op
 func (n NewLearner) open(t *testing.T, p learningProblem, workers int) backend.Learner {
 	t.Helper()
 	l, err := n(p.x, p.dictionary, p.norm, p.options, workers)
-	testonly.Must(t, err)
-	t.Cleanup(func() {
-		testonly.Must(t, l.Close())
-	})
-	return l
+	return testonly.Opened(t, l, err)
 }
 
 // LearnerTolerance bounds the errors of a learner after each batch. The expected metrics, G and B follow from the
@@ -286,26 +282,15 @@ func learnerResumed(t *testing.T, newLearner NewLearner) {
 		r.atoms = atomsOf(t, l)
 		return r
 	}
-	from := newLearner.open(t, p, 0)
+	whole, from := newLearner.open(t, p, 0), newLearner.open(t, p, 0)
+	learn(whole, first, 0)
 	learn(from, first, 0)
 	to := newLearner.open(t, p, 0) // with the same anchors
 	testonly.Must(t, to.Restore(atomsOf(t, from)))
-	failure := errors.New("disk")
-	for m, size := range map[checkpoint.Matrix]int{checkpoint.CodeProducts: p.atoms * p.atoms, checkpoint.RowProducts: p.atoms * p.dim, checkpoint.Direction: p.dim} {
-		saved := Saved(t, from, m)
-		if len(saved) != size {
-			t.Fatalf("%d numbers of %s saved, want %d", len(saved), m, size)
-		}
-		Load(t, to, m, saved)
-		fails := func([]float32) error { return failure }
-		if err := from.SaveState(m, fails); err != failure {
-			t.Errorf("error %v of saving, want %v", err, failure)
-		}
-		if err := newLearner.open(t, p, 0).LoadState(m, fails); err != failure {
-			t.Errorf("error %v of restoring, want %v", err, failure)
-		}
-	}
-	if want, got := learn(from, rest, 0.7), learn(to, rest, 0.7); !reflect.DeepEqual(got, want) {
+	copyState(t, from, to, map[checkpoint.Matrix]int{
+		checkpoint.CodeProducts: p.atoms * p.atoms, checkpoint.RowProducts: p.atoms * p.dim, checkpoint.Direction: p.dim,
+	})
+	if want, got := learn(whole, rest, 0.7), learn(to, rest, 0.7); !reflect.DeepEqual(got, want) {
 		t.Error("resumed, other bits are learned")
 	}
 }

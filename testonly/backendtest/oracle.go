@@ -11,14 +11,10 @@ import (
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
 	"overcomplete/testonly/encodetest"
-	"overcomplete/vectors"
 )
 
-// Oracle trains on the tape machine, densely, in float64, one node at a time. It implements [backend.Trainer]
-// without saving and restoring, for small problems.
+// Oracle trains on the tape machine, densely, in float64, one node at a time, for small problems.
 type Oracle struct {
-	backend.Trainer // nil; supplies the methods that no test of an oracle calls
-
 	spec             graph.Spec
 	authorsOrder     bool
 	rows             int
@@ -65,7 +61,7 @@ func (o *Oracle) step(build graph.Build, lo, hi, epoch int) (map[string][]float6
 	return out, nil
 }
 
-// Epoch implements [backend.Trainer].
+// Epoch runs an epoch, as a [backend.Trainer] does.
 func (o *Oracle) Epoch(_ context.Context, epoch, batch int) (sums backend.Sums, err error) {
 	if o.authorsOrder {
 		return o.authors(epoch)
@@ -143,33 +139,4 @@ func (o *Oracle) measure(sums *backend.Sums) error {
 		}
 	}
 	return nil
-}
-
-// AtomSquares implements [backend.Trainer].
-func (o *Oracle) AtomSquares() ([]float64, error) {
-	d, err := o.Dictionary()
-	return backend.AtomSquares(d, o.spec.Dim), err
-}
-
-// Dictionary implements [backend.Trainer].
-func (o *Oracle) Dictionary() ([]float32, error) {
-	d := make([]float32, len(o.d))
-	for i, x := range o.d {
-		d[i] = float32(x)
-	}
-	return d, nil
-}
-
-// Codes implements [backend.Trainer].
-func (o *Oracle) Codes() (*vectors.CSR, error) {
-	s := &vectors.CSR{Rows: o.rows, Cols: o.spec.Atoms, Ptr: []int64{0}}
-	for i := range o.rows {
-		for k, a := range o.a[i*o.spec.Atoms:][:o.spec.Atoms] {
-			if a != 0 {
-				s.Index, s.Value = append(s.Index, int32(k)), append(s.Value, float32(a))
-			}
-		}
-		s.Ptr = append(s.Ptr, int64(len(s.Value)))
-	}
-	return s, nil
 }

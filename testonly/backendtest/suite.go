@@ -26,11 +26,7 @@ type New func(p backend.Problem, workers int) (backend.Trainer, error)
 func (n New) open(t *testing.T, p backend.Problem, workers int) backend.Trainer {
 	t.Helper()
 	b, err := n(p, workers)
-	testonly.Must(t, err)
-	t.Cleanup(func() {
-		testonly.Must(t, b.Close())
-	})
-	return b
+	return testonly.Opened(t, b, err)
 }
 
 // Float32 is the tolerance of a trainer in float32 after three epochs, relative to the largest number. Sums of up
@@ -148,7 +144,6 @@ func (p problem) make(authorsOrder bool, seed uint64) backend.Problem {
 	return problem
 }
 
-// againstOracle compares the results of each epoch.
 func (s suite) againstOracle(t *testing.T, p problem) {
 	problem := p.make(s.authorsOrder, 3)
 	b := s.start.open(t, problem, 0)
@@ -238,6 +233,27 @@ func Load(t *testing.T, b backend.Learned, m checkpoint.Matrix, values []float32
 	}
 }
 
+// copyState copies matrices of the given sizes from a trainer or learner to another. It checks that failures to save and
+// to load are returned; thereafter, nothing may use from.
+func copyState(t *testing.T, from, to backend.Learned, sizes map[checkpoint.Matrix]int) {
+	t.Helper()
+	failure := errors.New("disk")
+	for m, size := range sizes {
+		saved := Saved(t, from, m)
+		if len(saved) != size {
+			t.Fatalf("%d numbers of %s saved, want %d", len(saved), m, size)
+		}
+		Load(t, to, m, saved)
+		fails := func([]float32) error { return failure }
+		if err := from.SaveState(m, fails); err != failure {
+			t.Errorf("error %v of saving, want %v", err, failure)
+		}
+		if err := from.LoadState(m, fails); err != failure {
+			t.Errorf("error %v of restoring, want %v", err, failure)
+		}
+	}
+}
+
 // dense validates s and returns it as a dense matrix.
 func dense(t *testing.T, s *vectors.CSR) []float64 {
 	t.Helper()
@@ -284,23 +300,9 @@ func (s suite) resumed(t *testing.T) {
 		from, to := open(seed), open(seed+1) // restored values must not come from the seed
 		r := Trained(t, from, p.batch, 0, at)
 		testonly.Must(t, to.Restore(r.Dictionary, r.Codes))
-		failure := errors.New("disk")
-		for m, size := range map[checkpoint.Matrix]int{
+		copyState(t, from, to, map[checkpoint.Matrix]int{
 			checkpoint.SquaredGradients: p.atoms * p.dim, checkpoint.GradientSums: p.rows * p.atoms, checkpoint.SquareSums: p.rows * p.atoms,
-		} {
-			saved := Saved(t, from, m)
-			if len(saved) != size {
-				t.Fatalf("%d numbers of %s saved, want %d", len(saved), m, size)
-			}
-			Load(t, to, m, saved)
-			fails := func([]float32) error { return failure }
-			if err := from.SaveState(m, fails); err != failure {
-				t.Errorf("error %v of saving, want %v", err, failure)
-			}
-			if err := from.LoadState(m, fails); err != failure {
-				t.Errorf("error %v of restoring, want %v", err, failure)
-			}
-		}
+		})
 		if !reflect.DeepEqual(Trained(t, to, p.batch, at, epochs), whole) {
 			t.Errorf("resumed after epoch %d, the results have other bits", at)
 		}

@@ -88,7 +88,6 @@ func narrow(x []float64) []float32 {
 	return y
 }
 
-// fista runs the given number of steps from the code a.
 func fista(a, y, d []float64, s, lambda float64, steps int, shrink func(k int, g, threshold float64) float64) {
 	z, b := slices.Clone(a), make([]float64, len(a))
 	for lambda, momentum := range backend.FISTA(lambda, steps) {

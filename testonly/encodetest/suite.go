@@ -24,11 +24,7 @@ type New func(d *model.Dictionary, o encode.Options, workers int) (encode.Encode
 func (n New) open(t *testing.T, d *model.Dictionary, o encode.Options, workers int) encode.Encoder {
 	t.Helper()
 	e, err := n(d, o, workers)
-	testonly.Must(t, err)
-	t.Cleanup(func() {
-		testonly.Must(t, e.Close())
-	})
-	return e
+	return testonly.Opened(t, e, err)
 }
 
 // Run tests an encoder of early-stopped codes. It compares values with [Code], checks that the number of workers
@@ -69,7 +65,6 @@ func Run(t *testing.T, tolerance float64, newEncoder New) {
 	})
 }
 
-// againstReference compares codes with [Code].
 func againstReference(t *testing.T, tolerance float64, newEncoder New) {
 	const rows = 30
 	for _, c := range []struct {

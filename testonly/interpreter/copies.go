@@ -39,7 +39,6 @@ func copyAsync(w *warp, in *instruction, active uint32) {
 	}
 }
 
-// make executes the copy.
 func (c *copying) make(shared *memory) {
 	if !c.done {
 		clear(shared.data[c.to : c.to+16])

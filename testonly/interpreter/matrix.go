@@ -122,7 +122,6 @@ func multiply8(w *warp, in *instruction, _ uint32) {
 	}
 }
 
-// truncate rounds towards zero.
 func truncate(x float64) float32 {
 	y := float32(x)
 	if size := math.Abs(float64(y)); size > math.Abs(x) && !math.IsInf(size, 1) {

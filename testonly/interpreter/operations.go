@@ -17,7 +17,6 @@ type operation struct {
 	together bool // all lanes of the warp must execute it
 }
 
-// find returns the operation of an instruction.
 func find(name string, operands []string) (op operation, ok bool) {
 	if strings.HasPrefix(name, "mov.b") {
 		for i, s := range operands {
@@ -385,7 +384,6 @@ func toHalf(a float32) uint16 {
 	return float32s.ToFloat16(a)
 }
 
-// fromHalf converts float16 to float32.
 func fromHalf(h uint16) float32 { return float32s.FromFloat16(h) }
 
 // toBfloat rounds to bfloat16, ties to even.
@@ -397,5 +395,4 @@ func toBfloat(a float32) uint16 {
 	return uint16((at + 0x7fff + at>>16&1) >> 16)
 }
 
-// fromBfloat converts bfloat16 to float32.
 func fromBfloat(b uint16) float32 { return math.Float32frombits(uint32(b) << 16) }

@@ -39,16 +39,15 @@ type constant struct {
 
 // instruction is an instruction of a kernel.
 type instruction struct {
-	text     string
-	line     int
-	run      func(w *warp, in *instruction, active uint32)
+	text string
+	line int
+	operation
 	flow     flow
 	target   int // target of a branch
 	meet     int // reconvergence point of a branch
 	guarded  bool
 	guard    int    // predicate register
 	inverted uint32 // all bits set for a negated predicate
-	together bool   // all lanes of the warp must execute it
 	args     []int  // registers or values of the operands
 	offsets  []int  // offsets of the operands that are addresses, in order
 	sources  []int  // registers read
@@ -209,10 +208,8 @@ func (p *parser) declare(s string) {
 
 func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }
 
-// staticBytes returns the bytes of static shared memory.
 func (p *parser) staticBytes() int { return roundUp(p.sharedBytes, 16) }
 
-// open begins an entry.
 func (p *parser) open(head string) {
 	m := entryHead.FindStringSubmatch(head)
 	if m == nil {
@@ -252,7 +249,6 @@ func (p *parser) open(head string) {
 	}
 }
 
-// close ends an entry.
 func (p *parser) close() {
 	k := p.kernel
 	for at, label := range p.branches {
@@ -304,14 +300,13 @@ func (p *parser) instruction(s string) instruction {
 	if !ok || len(forms) != len(operands) {
 		p.fail("the interpreter has no %s of %d operands", name, len(operands))
 	}
-	in.run, in.together = op.run, op.together
+	in.operation = op
 	for i, form := range forms {
 		p.operand(&in, form, operands[i])
 	}
 	return in
 }
 
-// split splits a list of operands.
 func split(s string) (operands []string) {
 	if s == "" {
 		return nil
@@ -436,7 +431,6 @@ func (p *parser) value(s string) int {
 	return r
 }
 
-// register returns the number of a register.
 func (k *Kernel) register(names map[string]int, name string) int {
 	r, ok := names[name]
 	if !ok {
@@ -447,7 +441,6 @@ func (k *Kernel) register(names map[string]int, name string) int {
 	return r
 }
 
-// registerName returns the name of a register.
 func (k *Kernel) registerName(r int) string {
 	for name, number := range k.names {
 		if number == r {

@@ -38,7 +38,6 @@ type path struct {
 	lanes   uint32
 }
 
-// newWarp returns a warp with initialised constants.
 func newWarp(l *launch, number int) *warp {
 	w := &warp{number: number, registers: make([]register, l.kernel.registers), set: make([]uint32, l.kernel.registers)}
 	for _, c := range l.kernel.constants {

@@ -1,6 +1,7 @@
 package atomicfile
 
 import (
+	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -24,4 +25,9 @@ func checkMove(path string) error {
 		return unix.EBUSY
 	}
 	return nil
+}
+
+// StartSync starts to flush a file, so that a later Sync waits less.
+func StartSync(f *os.File) {
+	unix.SyncFileRange(int(f.Fd()), 0, 0, unix.SYNC_FILE_RANGE_WRITE) // Sync returns the errors
 }
