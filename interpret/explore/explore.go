@@ -352,21 +352,24 @@ func (x *Explorer) entries(from []interpret.Entry, t *texts, words []string) []e
 }
 
 func (x *Explorer) findWord(word string) (row int, err error) {
-	row, err = x.index.Find(word)
-	if unknown, ok := errors.AsType[*interpret.UnknownIDError](err); ok {
-		return 0, x.unknownWord(unknown)
+	if row, err = x.index.Find(word); err != nil {
+		return 0, x.requestError(err)
 	}
-	return row, err
+	return row, nil
 }
 
-// unknownWord converts err to a [*RequestError].
-func (x *Explorer) unknownWord(err *interpret.UnknownIDError) error {
-	e := &RequestError{Status: http.StatusNotFound, Message: fmt.Sprintf("no word %.100q in the model", err.ID), Word: err.ID, Closest: err.Closest}
+// requestError converts an error about a query to a [*RequestError].
+func (x *Explorer) requestError(err error) error {
+	unknown, ok := errors.AsType[*interpret.UnknownIDError](err)
+	if !ok {
+		return badRequest("%v", err)
+	}
+	e := &RequestError{Status: http.StatusNotFound, Message: fmt.Sprintf("no word %.100q in the model", unknown.ID), Word: unknown.ID, Closest: unknown.Closest}
 	switch {
-	case err.Texts > 0:
-		e.Message = fmt.Sprintf("%d texts match %.100q", err.Texts, err.ID)
+	case unknown.Texts > 0:
+		e.Message = fmt.Sprintf("%d texts match %.100q", unknown.Texts, unknown.ID)
 	case x.summary.Texts:
-		e.Message = fmt.Sprintf("no ID or text matches %.100q", err.ID)
+		e.Message = fmt.Sprintf("no ID or text matches %.100q", unknown.ID)
 	}
 	return e
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -79,39 +80,54 @@ func (x *Explorer) Handler(host string) http.Handler {
 	return guard(host, frames, site)
 }
 
-// A site serves an explorer, and replaces it when stop words change.
-type site struct{ routes atomic.Pointer[routes] }
-
-func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.routes.Load().ServeHTTP(w, r) }
-
-func (s *site) show(x *Explorer) {
-	mux := x.routes(s.show)
-	s.routes.Store(&mux)
+// A site serves an explorer, and replaces it when stop words change. It maps exact paths to handlers. Unlike
+// [http.ServeMux], it redirects nothing to a cleaner path.
+type site struct {
+	routes atomic.Pointer[map[string]http.Handler]
 }
 
-// routes returns the handlers of the page and its data. They call the function changed to replace the explorer.
-func (x *Explorer) routes(changed func(*Explorer)) routes {
-	mux := routes{
+// labelsPath is the only path that accepts changes.
+const labelsPath = "/data/labels"
+
+func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	handler, ok := (*s.routes.Load())[r.URL.Path]
+	allowed := []string{http.MethodGet, http.MethodHead}
+	if r.URL.Path == labelsPath {
+		allowed = append(allowed, http.MethodPost)
+	}
+	switch list := strings.Join(allowed, ", "); {
+	case !ok:
+		fail(w, notFound("no such page"))
+	case !slices.Contains(allowed, r.Method):
+		w.Header().Set("Allow", list)
+		fail(w, &RequestError{Status: http.StatusMethodNotAllowed, Message: list + " only"})
+	default:
+		handler.ServeHTTP(w, r)
+	}
+}
+
+func (s *site) show(x *Explorer) {
+	routes := map[string]http.Handler{
 		"/":               file("text/html; charset=utf-8", page(nil)),
 		"/explore.css":    file("text/css; charset=utf-8", mustAsset("explore.css")),
 		"/explore.js":     file("text/javascript; charset=utf-8", mustAsset(scripts...)),
 		"/icon.svg":       file("image/svg+xml", mustAsset("icon.svg")),
-		"/data/model":     x.serveModel(changed),
+		"/data/model":     x.answer("", func(string) (any, error) { return s.current(x).summary, nil }),
 		"/data/map":       x.answer("", func(string) (any, error) { return x.dimensionMap(), nil }),
 		"/data/rows":      x.answer("", func(string) (any, error) { return x.rowMap(), nil }),
 		"/data/word":      x.answer("word", x.answerWord),
 		"/data/dimension": x.answer("dimension", x.answerDimension),
-		"/data/query":     http.HandlerFunc(x.serveQuery),
-		"/data/labels":    x.serveLabels(changed),
+		"/data/query":     handler(x.serveQuery),
+		labelsPath:        x.serveLabels(s),
 		"/data/complete":  x.answer("prefix", x.complete),
 		"/data/texts":     x.answer("rows", x.answerTexts),
 	}
 	if x.summary.Themes > 0 {
-		mux["/data/topics"] = x.answer("", func(string) (any, error) { return x.topics(), nil })
-		mux["/data/duplicates"] = x.answer("", func(string) (any, error) { return x.duplicates(), nil })
-		mux["/data/topic"] = x.answer("topic", x.answerTopic)
+		routes["/data/topics"] = x.answer("", func(string) (any, error) { return x.topics(), nil })
+		routes["/data/duplicates"] = x.answer("", func(string) (any, error) { return x.duplicates(), nil })
+		routes["/data/topic"] = x.answer("topic", x.answerTopic)
 	}
-	return mux
+	s.routes.Store(&routes)
 }
 
 // maxParameter returns the largest length of a parameter in bytes. Each word of the model is allowed.
@@ -183,30 +199,6 @@ func (x *Explorer) columnValues(row int) []string {
 	return values
 }
 
-// routes maps exact paths to handlers. Unlike [http.ServeMux], it redirects nothing to a cleaner path.
-type routes map[string]http.Handler
-
-// labelsPath is the only path that accepts changes.
-const labelsPath = "/data/labels"
-
-func (m routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	handler, ok := m[r.URL.Path]
-	changes := r.URL.Path == labelsPath
-	switch {
-	case !ok:
-		fail(w, notFound("no such page"))
-	case r.Method != http.MethodGet && r.Method != http.MethodHead && !(r.Method == http.MethodPost && changes):
-		allowed := "GET, HEAD"
-		if changes {
-			allowed += ", POST"
-		}
-		w.Header().Set("Allow", allowed)
-		fail(w, &RequestError{Status: http.StatusMethodNotAllowed, Message: allowed + " only"})
-	default:
-		handler.ServeHTTP(w, r)
-	}
-}
-
 // guard refuses requests of other sites. The argument frames lists the sources that may show the page in a frame.
 func guard(host, frames string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -275,27 +267,29 @@ func file(contentType string, content []byte) http.Handler {
 // the request must have no parameter.
 func (x *Explorer) answer(name string, f func(value string) (any, error)) http.Handler {
 	limit := x.maxParameter()
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return handler(func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		value, err := parameter(r, name, limit)
-		var data any
-		if err == nil {
-			data, err = f(value)
+		if err != nil {
+			return nil, err
 		}
-		respond(w, data, err)
+		return f(value)
 	})
 }
 
 // serveQuery answers the parameter "query", steered by the optional parameter "steer".
-func (x *Explorer) serveQuery(w http.ResponseWriter, r *http.Request) {
+func (x *Explorer) serveQuery(_ http.ResponseWriter, r *http.Request) (any, error) {
 	query, err := parameter(r, "query", x.maxParameter(), "steer")
-	var data any
-	if err == nil {
-		data, err = x.answerQuery(query, r.URL.Query().Get("steer"))
+	if err != nil {
+		return nil, err
 	}
-	respond(w, data, err)
+	return x.answerQuery(query, r.URL.Query().Get("steer"))
 }
 
-func respond(w http.ResponseWriter, data any, err error) {
+// A handler returns the data of an answer, which is sent as JSON.
+type handler func(w http.ResponseWriter, r *http.Request) (any, error)
+
+func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	data, err := h(w, r)
 	if err != nil {
 		fail(w, err)
 		return

@@ -430,7 +430,7 @@ func mostFrequent(column []string, rows []int32, n int) []Value {
 			counts[column[i]]++
 		}
 	}
-	var values []Value
+	values := []Value{}
 	for value, count := range counts {
 		values = append(values, Value{Value: value, Count: count, Share: float64(count) / float64(len(rows))})
 	}
