@@ -80,6 +80,24 @@ func (x *Index) Sum(q Query) Code {
 	return c
 }
 
+// Centrality returns the dot product of each row's code, scaled to norm 1, with the sum of all these scaled codes.
+func Centrality[R int | int32](x *Index, rows []R) []float64 {
+	sum, products := make([]float64, x.Codes.Cols), make([]float64, len(rows))
+	for _, i := range rows {
+		code := x.Code(int(i))
+		for j, k := range code.Index {
+			sum[k] += float64(code.Value[j]) / x.norms[i]
+		}
+	}
+	for r, i := range rows {
+		code := x.Code(int(i))
+		for j, k := range code.Index {
+			products[r] += sum[k] * float64(code.Value[j]) / x.norms[i]
+		}
+	}
+	return products
+}
+
 // Steer returns c/‖c‖ + Σ_k s_k e_k, where the weight s_k of dimension k may be negative. The dot product of this sum
 // with v, a row's code scaled to norm 1, is the row's score: the cosine plus a part for each steered dimension:
 //

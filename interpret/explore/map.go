@@ -3,6 +3,7 @@ package explore
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -308,11 +309,15 @@ func labelRegions(index *interpret.Index, regions []region, codes []interpret.Co
 		}
 		return
 	}
-	groups := slices.Repeat([]int32{-1}, index.Codes.Rows)
+	regionOf := map[int]int{} // by text; the last region counts
 	for r, c := range codes {
 		for _, n := range index.Nearest(c, regionTexts) {
-			groups[n.Row] = int32(r)
+			regionOf[n.Row] = r
 		}
+	}
+	groups := make([][]int32, len(regions))
+	for _, row := range slices.Sorted(maps.Keys(regionOf)) {
+		groups[regionOf[row]] = append(groups[regionOf[row]], int32(row))
 	}
 	labels, _ := index.GroupLabels(groups, nil, regionWords)
 	for r, label := range labels {

@@ -136,7 +136,7 @@ func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*
 		}
 	})
 	tree.addRows(t.ThemeOf)
-	labels, reach := tree.label(x, t.ThemeOf, themes.Topics)
+	labels, reach := tree.label(x, themes.Topics)
 	add := func(to *[]Topic, id ID, rows []int32, parent ID) {
 		topic := labels[id]
 		topic.ID, topic.Parent, topic.rows, topic.Count = id, parent, rows, len(rows)
@@ -197,14 +197,11 @@ func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*
 // label returns a labelled topic for each branch, by id, and one more for "other". It also returns the share of each
 // branch's texts that contain a word of the label (see [interpret.Index.GroupLabels]). The argument broad is the
 // default number of broad topics.
-func (t *tree) label(x *interpret.Index, themeOf []ID, broad int) (topics []Topic, reach []float64) {
-	groups, ranges := make([]int32, len(themeOf)), make([][2]int32, len(t.branches))
-	for i, theme := range themeOf {
-		groups[i] = int32(theme)
-	}
+func (t *tree) label(x *interpret.Index, broad int) (topics []Topic, reach []float64) {
+	groups, ranges := make([][]int32, len(t.branches)), make([][2]int32, len(t.branches))
 	for id, b := range t.branches {
-		if len(t.rowsOf(int32(id))) > 0 && t.smallest(int32(id)) == int32(id) {
-			ranges[id] = [2]int32{b.lo, b.hi}
+		if rows := t.rowsOf(int32(id)); len(rows) > 0 && t.smallest(int32(id)) == int32(id) {
+			groups[id], ranges[id] = rows, [2]int32{b.lo, b.hi}
 		}
 	}
 	words, reach := x.GroupLabels(groups, ranges, labelWords)
@@ -257,24 +254,15 @@ func (t *tree) largestFirst(ids []int32) []int32 {
 // that share a passage of eight words with another example. It considers at most 1,000 rows.
 func (t *Topic) Typical(x *interpret.Index, n, length int) []Example {
 	rows := t.Spread(maxRows)
-	mean := make([]float64, x.Codes.Cols)
 	lengths := make([]int, len(rows))
 	for at, i := range rows {
-		code, norm := x.Code(i), x.Norm(i)
-		for j, k := range code.Index {
-			mean[k] += float64(code.Value[j]) / norm
-		}
 		if x.Codes.Texts != nil {
 			lengths[at] = len(x.Codes.Texts.Text[i])
 		}
 	}
 	quartiles := slices.Sorted(slices.Values(lengths))
 	ranked := ranking.Ranking{N: len(rows)}
-	for at, i := range rows {
-		code, norm, score := x.Code(i), x.Norm(i), 0.0
-		for j, k := range code.Index {
-			score += mean[k] * float64(code.Value[j]) / norm
-		}
+	for at, score := range interpret.Centrality(x, rows) {
 		if last := len(rows) - 1; lengths[at] < quartiles[last/4] || lengths[at] > quartiles[3*last/4] {
 			score -= 2 * float64(len(rows)) // no other score is lower than −len(rows)
 		}
@@ -292,15 +280,16 @@ func (t *Topic) Typical(x *interpret.Index, n, length int) []Example {
 			if done[item.Index] || !wanted && (try > 0 || rank >= compared) {
 				continue
 			}
-			e := Example{Row: rows[item.Index], Word: x.Codes.IDs[rows[item.Index]]}
-			passages := passagesOf(x.Codes.Name(e.Row))
+			row := rows[item.Index]
+			e := Example{Row: row, Word: x.Codes.IDs[row]}
+			passages := passagesOf(x.Codes.Name(row))
 			if at, ok := firstTaken(taken, passages); ok {
 				found[at].Alike++
 				done[item.Index] = true
 				continue
 			}
 			if wanted && excerpts[item.Index] == "" && x.Codes.Texts != nil {
-				excerpts[item.Index], telling[item.Index] = x.Excerpt(e.Row, t.Words, length)
+				excerpts[item.Index], telling[item.Index] = x.Excerpt(row, t.Words, length)
 			}
 			if !wanted || !telling[item.Index] && x.Codes.Texts != nil && try < 2 {
 				continue
