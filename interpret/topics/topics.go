@@ -186,12 +186,22 @@ func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*
 			t.Rows[i] = topic.ID
 		}
 	}
-	for _, topics := range [][]Topic{t.Topics, t.Subtopics} {
-		if err := parallel.Each(ctx, len(topics), func(i int) { topics[i].Examples = topics[i].Typical(x, exampleRows, exampleText) }); err != nil {
-			return nil, err
-		}
+	if err := t.each(ctx, func(topic *Topic) { topic.Examples = topic.Typical(x, exampleRows, exampleText) }); err != nil {
+		return nil, err
 	}
 	return t, ctx.Err()
+}
+
+// each calls f for all topics, several at once.
+func (t *Table) each(ctx context.Context, f func(topic *Topic)) error {
+	broad := len(t.Topics)
+	return parallel.Each(ctx, broad+len(t.Subtopics), func(i int) {
+		if i < broad {
+			f(&t.Topics[i])
+		} else {
+			f(&t.Subtopics[i-broad])
+		}
+	})
 }
 
 // label returns a labelled topic for each branch, by id, and one more for "other". It also returns the share of each
@@ -355,21 +365,13 @@ func (t *Topic) Spread(n int) []int {
 
 // Rename sets the Label of each topic that has a name in labels.
 func (t *Table) Rename(labels interpret.Labels) {
-	for _, topics := range [][]Topic{t.Topics, t.Subtopics} {
-		for i := range topics {
-			topics[i].Label = cmp.Or(labels.Topic(int(topics[i].ID)), topics[i].Label)
-		}
-	}
+	t.each(context.Background(), func(topic *Topic) { topic.Label = cmp.Or(labels.Topic(int(topic.ID)), topic.Label) })
 }
 
 // BreakDown sets the Values of topics to the n most frequent values of a column, which holds a value
 // for each row. It ignores empty values.
 func (t *Table) BreakDown(column []string, n int) {
-	for _, topics := range [][]Topic{t.Topics, t.Subtopics} {
-		parallel.Each(context.Background(), len(topics), func(i int) {
-			topics[i].Values = mostFrequent(column, topics[i].rows, n)
-		})
-	}
+	t.each(context.Background(), func(topic *Topic) { topic.Values = mostFrequent(column, topic.rows, n) })
 }
 
 // maxPeriods limits the periods that contain the middle 90 % of the dates, if OverTime chooses their length.
@@ -395,20 +397,18 @@ func (t *Table) OverTime(column []string, by string) error {
 	for _, p := range s.Periods {
 		t.Periods = append(t.Periods, Value{p.Label, p.Count, float64(p.Count) / float64(len(column)), p.AfterGap})
 	}
-	for _, topics := range [][]Topic{t.Topics, t.Subtopics} {
-		parallel.Each(context.Background(), len(topics), func(i int) {
-			values := make([]Value, len(s.Periods))
-			for _, row := range topics[i].rows {
-				if p := s.Of[row]; p >= 0 {
-					values[p].Count++
-				}
+	t.each(context.Background(), func(topic *Topic) {
+		topic.Values = make([]Value, len(s.Periods))
+		for _, row := range topic.rows {
+			if p := s.Of[row]; p >= 0 {
+				topic.Values[p].Count++
 			}
-			for p := range values {
-				values[p].Value, values[p].Share = s.Periods[p].Label, float64(values[p].Count)/float64(topics[i].Count)
-			}
-			topics[i].Values = values
-		})
-	}
+		}
+		for p := range topic.Values {
+			v := &topic.Values[p]
+			v.Value, v.Share = s.Periods[p].Label, float64(v.Count)/float64(topic.Count)
+		}
+	})
 	return nil
 }
 
