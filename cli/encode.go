@@ -152,7 +152,7 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir string, paths []string) err
 	p := newBar(log, unknown)
 	f.Progress = p.read
 	info, source, err := encode.File(cmd.Context(), m, paths, f.output, chosenDevice{&f.deviceFlags, log}, o, encode.FileOptions{
-		Read: f.ReadOptions, Shard: f.shard, Replace: forced(cmd), Show: func(block *vectors.Sparse) { p.add(block.Rows) },
+		Read: f.ReadOptions, Shard: f.shard, Replace: isSet(cmd, "force"), Show: func(block *vectors.Sparse) { p.add(block.Rows) },
 	})
 	p.done(err)
 	if errors.Is(err, encode.ErrDictionary) {
