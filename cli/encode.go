@@ -57,9 +57,7 @@ on one of these kinds.`,
   overcomplete encode model vectors.bin -o part3.model --shard 3/16
   zcat crawl.txt.gz | overcomplete encode model - -o exact.model --exact --gap 1e-3`,
 		Args: cobra.MinimumNArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.encode(cmd, args[0], args[1:])
-		},
+		RunE: f.encode,
 	}
 	flags := cmd.Flags()
 	addOutput(cmd, &f.output, "model `directory` to write", "a model that exists")
@@ -122,7 +120,8 @@ func (f *encodeFlags) openDictionary(cmd *cobra.Command, dir string) (*model.Mod
 	return m, o, nil
 }
 
-func (f *encodeFlags) encode(cmd *cobra.Command, dir string, paths []string) error {
+func (f *encodeFlags) encode(cmd *cobra.Command, args []string) error {
+	dir := args[0]
 	if err := f.check(cmd); err != nil {
 		return err
 	}
@@ -151,7 +150,7 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir string, paths []string) err
 	}
 	p := newBar(log, unknown)
 	f.Progress = p.read
-	info, source, err := encode.File(cmd.Context(), m, paths, f.output, chosenDevice{&f.deviceFlags, log}, o, encode.FileOptions{
+	info, source, err := encode.File(cmd.Context(), m, args[1:], f.output, chosenDevice{&f.deviceFlags, log}, o, encode.FileOptions{
 		Read: f.ReadOptions, Shard: f.shard, Replace: isSet(cmd, "force"), Show: func(block *vectors.Sparse) { p.add(block.Rows) },
 	})
 	p.done(err)
