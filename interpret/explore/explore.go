@@ -57,7 +57,6 @@ type Explorer struct {
 	summary      summary
 	variances    []float64           // of each dimension
 	signs        []signs             // of each dimension
-	strongest    []int               // live dimensions, strongest first, see [interpret.Index.Strongest]
 	dimensionMap func() dimensionMap // of the live dimensions
 	rowMap       func() rowMap       // of words or texts
 	topics       func() *topicTable
@@ -253,7 +252,7 @@ func (x *Explorer) prepare() {
 	}
 }
 
-// describe computes the fields summary, signs and strongest.
+// describe computes the fields summary and signs.
 func (x *Explorer) describe(name string) {
 	m := x.model
 	a := summary{
@@ -302,8 +301,7 @@ func (x *Explorer) describe(name string) {
 	a.Live = len(perDimension)
 	a.PerDim = newHistogram(perDimension, true)
 	a.PerWord = newHistogram(perWord, true)
-	x.strongest = slices.DeleteFunc(x.index.Strongest(labelWords), func(k int) bool { return a.Dimensions[k].Words == 0 })
-	a.Strongest = x.strongest
+	a.Strongest = slices.DeleteFunc(x.index.Strongest(labelWords), func(k int) bool { return a.Dimensions[k].Words == 0 })
 	x.summary = a
 }
 

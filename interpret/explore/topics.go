@@ -90,7 +90,7 @@ func (x *Explorer) tabulate() *topicTable {
 	}
 	for _, c := range x.colourings(all) {
 		if !slices.ContainsFunc(t.Courses, func(other course) bool { return other.Name == c.Name }) {
-			t.Columns = append(t.Columns, x.breakDown(table, c))
+			t.Columns = append(t.Columns, breakDown(table, c))
 		}
 	}
 	slices.SortStableFunc(t.Columns, func(a, b breakdown) int { return cmp.Compare(agreement(b), agreement(a)) })
@@ -116,11 +116,8 @@ func countValues(list []topics.Topic) [][]int {
 	return counts
 }
 
-func (x *Explorer) breakDown(table *topics.Table, c colouring) breakdown {
-	b := breakdown{Name: c.Name}
-	for i, n := range c.counts {
-		b.All = append(b.All, topics.Value{Value: c.Values[i], Count: n, Share: float64(n) / float64(x.model.Codes.Rows)})
-	}
+func breakDown(table *topics.Table, c colouring) breakdown {
+	b := breakdown{Name: c.Name, All: c.frequent}
 	table.BreakDown(c.column.Values, listedValues)
 	for _, t := range table.Topics {
 		b.Topics = append(b.Topics, t.Values)

@@ -371,7 +371,10 @@ func (t *Table) Rename(labels interpret.Labels) {
 // BreakDown sets the Values of topics to the n most frequent values of a column, which holds a value
 // for each row. It ignores empty values.
 func (t *Table) BreakDown(column []string, n int) {
-	t.each(context.Background(), func(topic *Topic) { topic.Values = mostFrequent(column, topic.rows, n) })
+	t.each(context.Background(), func(topic *Topic) {
+		values := slices.DeleteFunc(MostFrequent(column, topic.rows, n+1), func(v Value) bool { return v.Value == "" })
+		topic.Values = values[:min(n, len(values))]
+	})
 }
 
 // maxPeriods limits the periods that contain the middle 90 % of the dates, if OverTime chooses their length.
@@ -412,12 +415,12 @@ func (t *Table) OverTime(column []string, by string) error {
 	return nil
 }
 
-func mostFrequent(column []string, rows []int32, n int) []Value {
+// MostFrequent returns the n most frequent values of a column in the given rows. Equal counts are in the order of the
+// values.
+func MostFrequent[R int | int32](column []string, rows []R, n int) []Value {
 	counts := map[string]int{}
 	for _, i := range rows {
-		if column[i] != "" {
-			counts[column[i]]++
-		}
+		counts[column[i]]++
 	}
 	values := []Value{}
 	for value, count := range counts {
