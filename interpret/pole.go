@@ -29,15 +29,14 @@ func (x *Index) Poles(k int) []Pole {
 	for _, v := range x.Values(k) {
 		largest, smallest = max(largest, v), min(smallest, v)
 	}
-	poles := []Pole{{k, false}, {k, true}}
-	switch {
-	case largest == 0 && smallest == 0:
-		return nil
-	case smallest == 0:
-		return poles[:1]
-	case largest == 0:
-		return poles[1:]
-	case -smallest > largest:
+	var poles []Pole
+	if largest > 0 {
+		poles = append(poles, Pole{k, false})
+	}
+	if smallest < 0 {
+		poles = append(poles, Pole{k, true})
+	}
+	if -smallest > largest {
 		slices.Reverse(poles)
 	}
 	return poles

@@ -16,6 +16,7 @@ package explore
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -283,11 +284,7 @@ func (x *Explorer) describe(name string) {
 		a.Topics = m.Info.Training.Themes.Topics
 	}
 	x.signs = make([]signs, m.Codes.Cols)
-	parallel.Ranges(m.Codes.Cols, func(lo, hi int) {
-		for k := lo; k < hi; k++ {
-			a.Dimensions[k], x.signs[k] = x.describeDimension(k)
-		}
-	})
+	parallel.Each(context.Background(), m.Codes.Cols, func(k int) { a.Dimensions[k], x.signs[k] = x.describeDimension(k) })
 	var perDimension []float32
 	for _, d := range a.Dimensions {
 		if d.Words > 0 {

@@ -137,17 +137,14 @@ func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*
 	})
 	tree.addRows(t.ThemeOf)
 	labels, reach := tree.label(x, themes.Topics)
-	add := func(to *[]Topic, id ID, rows []int32, parent ID) {
+	var add func(to *[]Topic, id, parent ID, rows, children []int32)
+	add = func(to *[]Topic, id, parent ID, rows, children []int32) {
 		topic := labels[id]
 		topic.ID, topic.Parent, topic.rows, topic.Count = id, parent, rows, len(rows)
 		topic.Share = float64(len(rows)) / float64(codes.Rows)
 		*to = append(*to, topic)
-	}
-	var below func(parent ID, ids []int32)
-	below = func(parent ID, ids []int32) {
-		for _, id := range tree.largestFirst(ids) {
-			add(&t.Subtopics, ID(id), tree.rowsOf(id), parent)
-			below(ID(id), tree.children(id))
+		for _, child := range tree.largestFirst(children) {
+			add(&t.Subtopics, ID(child), id, tree.rowsOf(child), tree.children(child))
 		}
 	}
 	mean := float64(codes.Rows) / float64(number)
@@ -163,8 +160,7 @@ func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*
 		}
 	}
 	for _, id := range tree.largestFirst(broad) {
-		add(&t.Topics, ID(id), tree.rowsOf(id), None)
-		below(ID(id), tree.children(id))
+		add(&t.Topics, ID(id), None, tree.rowsOf(id), tree.children(id))
 	}
 	var rest []int32
 	for _, id := range small {
@@ -178,8 +174,7 @@ func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*
 		}
 	}
 	if other := ID(len(labels) - 1); len(rest) > 0 {
-		add(&t.Topics, other, rest, None)
-		below(other, small)
+		add(&t.Topics, other, None, rest, small)
 	}
 	for _, topic := range t.Topics {
 		for _, i := range topic.rows {
