@@ -27,7 +27,7 @@ type encodeFlags struct {
 	exact    bool
 	gap      float64
 	shard    *model.Shard
-	quiet    bool
+	progressFlags
 }
 
 const leastGap = 1e-5 // the resolution of single precision
@@ -144,10 +144,7 @@ func (f *encodeFlags) encode(cmd *cobra.Command, args []string) error {
 	if modeldir.IsCheckpoint(dir) {
 		warn(stderr, "%s is a checkpoint: its training isn't finished, and its dictionary will change", dir)
 	}
-	log := stderr
-	if f.quiet {
-		log = io.Discard
-	}
+	log := f.log(stderr)
 	p := newBar(log, unknown)
 	f.Progress = p.read
 	info, source, err := encode.File(cmd.Context(), m, args[1:], f.output, chosenDevice{&f.deviceFlags, log}, o, encode.FileOptions{

@@ -200,12 +200,10 @@ func appendCharacters(parts []uint32, pair, before string, numbers map[string]ui
 		parts = append(parts, gap)
 	}
 	for _, c := range characters {
-		n, ok := numbers[c]
-		if !ok {
-			n = uint32(len(numbers))
-			numbers[c] = n
+		if _, ok := numbers[c]; !ok {
+			numbers[c] = uint32(len(numbers))
 		}
-		parts = append(parts, character|n)
+		parts = append(parts, character|numbers[c])
 	}
 	return parts
 }

@@ -382,7 +382,7 @@ func (x *Explorer) word(row int) wordAnswer {
 	a := wordAnswer{Word: x.model.Codes.IDs[row], Row: row, Active: code.Weights(), Nearest: []neighbour{}}
 	var words []string // words of the strongest dimensions
 	for _, w := range a.Active[:min(excerptDimensions, len(a.Active))] {
-		words = append(words, x.poleWords(w.Pole())...)
+		words = append(words, x.index.Words(w.Pole(), labelWords)...)
 	}
 	for _, n := range x.index.Nearest(code, nearestWords, row) {
 		a.Nearest = append(a.Nearest, neighbour{x.model.Codes.IDs[n.Row], n.Cosine})
@@ -404,14 +404,6 @@ func (x *Explorer) word(row int) wordAnswer {
 	return a
 }
 
-// poleWords returns the words that describe a pole.
-func (x *Explorer) poleWords(p interpret.Pole) []string {
-	if p.Negative {
-		return x.summary.Dimensions[p.Dimension].Bottom
-	}
-	return x.summary.Dimensions[p.Dimension].Top
-}
-
 // dimension returns the data of a dimension's page.
 func (x *Explorer) dimension(k int) dimensionAnswer {
 	positive, negative := interpret.Pole{Dimension: k}, interpret.Pole{Dimension: k, Negative: true}
@@ -423,7 +415,7 @@ func (x *Explorer) dimension(k int) dimensionAnswer {
 		Histogram: newHistogram(values, false),
 		Together:  x.together(k),
 	}
-	excerpts, bottom := x.poleWords(positive), x.poleWords(negative)
+	excerpts, bottom := x.summary.Dimensions[k].Top, x.summary.Dimensions[k].Bottom
 	a.Top = x.entries(x.index.Top(positive, listWords), &a.texts, excerpts)
 	a.Bottom = x.entries(x.index.Top(negative, listWords), &a.texts, bottom)
 	a.Distinctive = x.entries(x.index.Distinctive(positive, listWords), &a.texts, excerpts)

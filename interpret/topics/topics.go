@@ -288,8 +288,9 @@ func (t *Topic) Typical(x *interpret.Index, n, length int) []Example {
 			row := rows[item.Index]
 			e := Example{Row: row, Word: x.Codes.IDs[row]}
 			passages := passagesOf(x.Codes.Name(row))
-			if at, ok := firstTaken(taken, passages); ok {
-				found[at].Alike++
+			isTaken := func(passage uint64) bool { _, ok := taken[passage]; return ok }
+			if i := slices.IndexFunc(passages, isTaken); i >= 0 {
+				found[taken[passages[i]]].Alike++
 				done[item.Index] = true
 				continue
 			}
@@ -308,15 +309,6 @@ func (t *Topic) Typical(x *interpret.Index, n, length int) []Example {
 		}
 	}
 	return found
-}
-
-func firstTaken(taken map[uint64]int, passages []uint64) (index int, ok bool) {
-	for _, passage := range passages {
-		if index, ok = taken[passage]; ok {
-			return index, true
-		}
-	}
-	return 0, false
 }
 
 var seed = maphash.MakeSeed()
