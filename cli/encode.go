@@ -20,6 +20,7 @@ import (
 type encodeFlags struct {
 	vectors.ReadOptions
 	deviceFlags
+	progressFlags
 	output   string
 	steps    int
 	nonzeros int
@@ -27,7 +28,6 @@ type encodeFlags struct {
 	exact    bool
 	gap      float64
 	shard    *model.Shard
-	progressFlags
 }
 
 const leastGap = 1e-5 // the resolution of single precision

@@ -34,9 +34,9 @@ const (
 )
 
 // GroupLabels returns a label for each group of rows: up to n words, best first. If groups are nested, ranges[g] is the
-// range of group g, and contains the ranges of the groups within g. A word can then label the group where its score is
-// largest, the groups that contain that group, and groups where its score is at least 0.6 times the largest. It can label
-// another group only if that group would otherwise have no words. If ranges is nil, a word can label any group.
+// range of group g, and contains the ranges of the groups within g. If ranges is nil, no group contains another. A word can
+// label the group where its score is largest, the groups that contain that group, and groups where its score is at least
+// 0.6 times the largest. It can label another group only if that group would otherwise have no words.
 //
 // If rows are texts, the words are common in the group, rare outside, and occur together. The first word
 // has the largest score
@@ -69,6 +69,11 @@ const (
 // GroupLabels also returns the share of each group's texts that contain a word of the label. It is 1 if rows are words or
 // the label is the beginning of a text.
 func (x *Index) GroupLabels(groups [][]int32, ranges [][2]int32, n int) (labels [][]string, reach []float64) {
+	if ranges == nil {
+		for g := range int32(len(groups)) {
+			ranges = append(ranges, [2]int32{g, g + 1})
+		}
+	}
 	labels, reach = make([][]string, len(groups)), slices.Repeat([]float64{1}, len(groups))
 	if x.Codes.Texts == nil {
 		parallel.Each(context.Background(), len(groups), func(g int) { labels[g] = x.centralWords(groups[g], n) })

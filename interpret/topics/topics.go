@@ -260,8 +260,8 @@ func (t *tree) largestFirst(ids []int32) []int32 {
 func (t *Topic) Typical(x *interpret.Index, n, length int) []Example {
 	rows := t.Spread(maxRows)
 	lengths := make([]int, len(rows))
-	for at, i := range rows {
-		if x.Codes.Texts != nil {
+	if x.Codes.Texts != nil {
+		for at, i := range rows {
 			lengths[at] = len(x.Codes.Texts.Text[i])
 		}
 	}
@@ -285,9 +285,8 @@ func (t *Topic) Typical(x *interpret.Index, n, length int) []Example {
 			if done[item.Index] || !wanted && (try > 0 || rank >= compared) {
 				continue
 			}
-			row := rows[item.Index]
-			e := Example{Row: row, Word: x.Codes.IDs[row]}
-			passages := passagesOf(x.Codes.Name(row))
+			e := Example{Row: rows[item.Index], Word: x.Codes.IDs[rows[item.Index]]}
+			passages := passagesOf(x.Codes.Name(e.Row))
 			isTaken := func(passage uint64) bool { _, ok := taken[passage]; return ok }
 			if i := slices.IndexFunc(passages, isTaken); i >= 0 {
 				found[taken[passages[i]]].Alike++
@@ -295,7 +294,7 @@ func (t *Topic) Typical(x *interpret.Index, n, length int) []Example {
 				continue
 			}
 			if wanted && excerpts[item.Index] == "" && x.Codes.Texts != nil {
-				excerpts[item.Index], telling[item.Index] = x.Excerpt(row, t.Words, length)
+				excerpts[item.Index], telling[item.Index] = x.Excerpt(e.Row, t.Words, length)
 			}
 			if !wanted || !telling[item.Index] && x.Codes.Texts != nil && try < 2 {
 				continue
