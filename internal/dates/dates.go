@@ -73,8 +73,8 @@ func parse(value string) (day int32, ok bool) {
 // units lists the lengths of periods, shortest first.
 var units = []string{"day", "week", "month", "quarter", "year", "decade", "century"}
 
-// months holds the number of months of the units from "month".
-var months = map[string]int{"month": 1, "quarter": 3, "year": 12, "decade": 120, "century": 1200}
+// months holds, by index in units, the number of months of the units from "month".
+var months = []int{2: 1, 3, 12, 120, 1200}
 
 // A Series assigns rows to periods.
 type Series struct {
@@ -179,7 +179,7 @@ func ordinal(day int32, unit int) int {
 		return (int(day) + 3 + 7*earlyWeeks) / 7 // 1970-01-01 is a Thursday
 	}
 	year, month, _ := time.Unix(int64(day)*daySeconds, 0).UTC().Date()
-	return (12*year + int(month) - 1) / months[units[unit]]
+	return (12*year + int(month) - 1) / months[unit]
 }
 
 func label(n, unit int) string {
