@@ -80,8 +80,10 @@ func (x *Index) GroupLabels(groups [][]int32, ranges [][2]int32, n int) (labels 
 		return labels, reach
 	}
 	descriptions := x.sample().describe(x.sampled(groups), ranges, n, x.isStop)
-	x.describeWordless(descriptions, func(g int) []int32 { return groups[g] })
 	for g, d := range descriptions {
+		if d.label == 0 && len(groups[g]) > 0 {
+			d = describeBy(x.Codes.Texts.Text[groups[g][0]])
+		}
 		labels[g], reach[g] = d.words[:d.label], d.reach
 	}
 	return labels, reach
@@ -118,14 +120,8 @@ type description struct {
 	reach float64 // share of the group's texts that contain a word of the label
 }
 
-// describeWordless replaces descriptions without words by the beginning of a text. rows(g) returns the rows of group g.
-func (x *Index) describeWordless(descriptions []description, rows func(group int) []int32) {
-	for g := range descriptions {
-		if group := rows(g); descriptions[g].label == 0 && len(group) > 0 {
-			descriptions[g] = description{[]string{beginning(x.Codes.Texts.Text[group[0]])}, 1, 1}
-		}
-	}
-}
+// describeBy returns the description of a group without words, by the beginning of one of its texts.
+func describeBy(text string) description { return description{[]string{beginning(text)}, 1, 1} }
 
 // Distinct returns the labels, and numbers repeated labels. A label is a list of words, and the number follows the last
 // word: "rain", "rain (2)", "rain (3)". Empty labels get no numbers.
