@@ -208,15 +208,14 @@ func guard(host, frames string, next http.Handler) http.Handler {
 		header.Set("Referrer-Policy", "no-referrer")
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Cache-Control", "no-cache") // the next model may have the same address
-		if !ownHost(r.Host, host) {
+		switch {
+		case !ownHost(r.Host, host):
 			fail(w, forbidden("the host name %.100q is not served: use the IP address, or serve under this name", r.Host))
-			return
+		case !sameOrigin(r):
+			fail(w, forbidden("other sites can't read the data of this page"))
+		default:
+			next.ServeHTTP(w, r)
 		}
-		if err := sameOrigin(r); err != nil {
-			fail(w, err)
-			return
-		}
-		next.ServeHTTP(w, r)
 	})
 }
 
@@ -233,22 +232,15 @@ func ownHost(header, host string) bool {
 	return name == "localhost" || name != "" && name == strings.ToLower(host)
 }
 
-// sameOrigin returns an error if another site's page makes the request, except by a link to the page.
-func sameOrigin(r *http.Request) error {
-	refused := forbidden("other sites can't read the data of this page")
+// sameOrigin returns false if another site's page makes the request, except by a link to the page.
+func sameOrigin(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
 	// Behind a proxy with HTTPS the scheme differs, and Sec-Fetch-Site shows that the origins are the same.
 	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host && (origin != "https://"+r.Host || site != "same-origin") {
-		return refused
+		return false
 	}
-	switch site {
-	case "", "same-origin", "none": // none: typed into the browser
-		return nil
-	}
-	if r.URL.Path == "/" && r.Header.Get("Sec-Fetch-Mode") == "navigate" {
-		return nil
-	}
-	return refused
+	isLink := r.URL.Path == "/" && r.Header.Get("Sec-Fetch-Mode") == "navigate"
+	return isLink || slices.Contains([]string{"", "same-origin", "none"}, site) // none: typed into the browser
 }
 
 // file serves constant bytes.
