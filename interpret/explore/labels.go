@@ -120,8 +120,8 @@ func (x *Explorer) rebuild() (*Explorer, error) {
 	return y, err
 }
 
-// serveLabels returns a handler that first saves posted labels and stop words, and then sends all. [guard] refuses
-// other sites' requests. After a change of stop words, the site serves a new explorer.
+// serveLabels returns a handler that first saves posted labels and stop words, and then sends all. The site refuses other
+// sites' requests. After a change of stop words, it serves a new explorer.
 func (x *Explorer) serveLabels(s *site) handler {
 	return func(w http.ResponseWriter, r *http.Request) (any, error) {
 		_, err := parameter(r, "", 0)

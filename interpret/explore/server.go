@@ -71,35 +71,45 @@ func forbidden(format string, args ...any) error {
 // be an IP address, localhost or host, which may be empty. This prevents DNS rebinding. Handler also refuses
 // requests for data by other sites' pages.
 func (x *Explorer) Handler(host string) http.Handler {
-	site := new(site)
+	site := &site{host: host, frames: "'none'"}
 	site.show(x)
-	frames := "'none'"
 	if x.options.Frames {
-		frames = "http://localhost:* http://127.0.0.1:* https://localhost:* https://127.0.0.1:* vscode-webview: vscode-file:"
+		site.frames = "http://localhost:* http://127.0.0.1:* https://localhost:* https://127.0.0.1:* vscode-webview: vscode-file:"
 	}
-	return guard(host, frames, site)
+	return site
 }
 
-// A site serves an explorer, and replaces it when stop words change. It maps exact paths to handlers. Unlike
-// [http.ServeMux], it redirects nothing to a cleaner path.
+// A site serves an explorer, and replaces it when stop words change. It refuses requests of other sites. It maps exact
+// paths to handlers. Unlike [http.ServeMux], it redirects nothing to a cleaner path.
 type site struct {
-	routes atomic.Pointer[map[string]http.Handler]
+	host, frames string // host name, and the sources that may show the page in a frame
+	routes       atomic.Pointer[map[string]http.Handler]
 }
 
 // labelsPath is the only path that accepts changes.
 const labelsPath = "/data/labels"
 
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("Content-Security-Policy", "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors "+s.frames)
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Cache-Control", "no-cache") // the next model may have the same address
 	handler, ok := (*s.routes.Load())[r.URL.Path]
 	allowed := []string{http.MethodGet, http.MethodHead}
 	if r.URL.Path == labelsPath {
 		allowed = append(allowed, http.MethodPost)
 	}
 	switch list := strings.Join(allowed, ", "); {
+	case !ownHost(r.Host, s.host):
+		fail(w, forbidden("the host name %.100q is not served: use the IP address, or serve under this name", r.Host))
+	case !sameOrigin(r):
+		fail(w, forbidden("other sites can't read the data of this page"))
 	case !ok:
 		fail(w, notFound("no such page"))
 	case !slices.Contains(allowed, r.Method):
-		w.Header().Set("Allow", list)
+		header.Set("Allow", list)
 		fail(w, &RequestError{Status: http.StatusMethodNotAllowed, Message: list + " only"})
 	default:
 		handler.ServeHTTP(w, r)
@@ -197,26 +207,6 @@ func (x *Explorer) columnValues(row int) []string {
 		values = append(values, text.Truncate(c.Values[row], listedText))
 	}
 	return values
-}
-
-// guard refuses requests of other sites. The argument frames lists the sources that may show the page in a frame.
-func guard(host, frames string, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		header := w.Header()
-		header.Set("Content-Security-Policy", "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors "+frames)
-		header.Set("Cross-Origin-Resource-Policy", "same-origin")
-		header.Set("Referrer-Policy", "no-referrer")
-		header.Set("X-Content-Type-Options", "nosniff")
-		header.Set("Cache-Control", "no-cache") // the next model may have the same address
-		switch {
-		case !ownHost(r.Host, host):
-			fail(w, forbidden("the host name %.100q is not served: use the IP address, or serve under this name", r.Host))
-		case !sameOrigin(r):
-			fail(w, forbidden("other sites can't read the data of this page"))
-		default:
-			next.ServeHTTP(w, r)
-		}
-	})
 }
 
 // ownHost reports whether a Host header names this machine. It ignores the port, which a tunnel changes.

@@ -212,8 +212,7 @@ func TestServe(t *testing.T) {
 // docs/reference/explorer.md documents each path and each field of its answer.
 func TestDataIsDocumented(t *testing.T) {
 	api, fields := documentedAPI(t)
-	site := new(site)
-	site.show(newExplorer(t, testTopics(), "test"))
+	site := newExplorer(t, testTopics(), "test").Handler("").(*site)
 	for path := range *site.routes.Load() {
 		if _, documented := api[path]; !documented {
 			t.Errorf("%s is not in the documents", path)
