@@ -20,6 +20,7 @@ import (
 type encodeFlags struct {
 	vectors.ReadOptions
 	deviceFlags
+	progressFlags
 	output   string
 	steps    int
 	nonzeros int
@@ -27,7 +28,6 @@ type encodeFlags struct {
 	exact    bool
 	gap      float64
 	shard    *model.Shard
-	quiet    bool
 }
 
 const leastGap = 1e-5 // the resolution of single precision
@@ -57,9 +57,7 @@ on one of these kinds.`,
   overcomplete encode model vectors.bin -o part3.model --shard 3/16
   zcat crawl.txt.gz | overcomplete encode model - -o exact.model --exact --gap 1e-3`,
 		Args: cobra.MinimumNArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.encode(cmd, args[0], args[1:])
-		},
+		RunE: f.encode,
 	}
 	flags := cmd.Flags()
 	addOutput(cmd, &f.output, "model `directory` to write", "a model that exists")
@@ -122,7 +120,8 @@ func (f *encodeFlags) openDictionary(cmd *cobra.Command, dir string) (*model.Mod
 	return m, o, nil
 }
 
-func (f *encodeFlags) encode(cmd *cobra.Command, dir string, paths []string) error {
+func (f *encodeFlags) encode(cmd *cobra.Command, args []string) error {
+	dir := args[0]
 	if err := f.check(cmd); err != nil {
 		return err
 	}
@@ -145,14 +144,11 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir string, paths []string) err
 	if modeldir.IsCheckpoint(dir) {
 		warn(stderr, "%s is a checkpoint: its training isn't finished, and its dictionary will change", dir)
 	}
-	log := stderr
-	if f.quiet {
-		log = io.Discard
-	}
+	log := f.log(stderr)
 	p := newBar(log, unknown)
 	f.Progress = p.read
-	info, source, err := encode.File(cmd.Context(), m, paths, f.output, chosenDevice{&f.deviceFlags, log}, o, encode.FileOptions{
-		Read: f.ReadOptions, Shard: f.shard, Replace: forced(cmd), Show: func(block *vectors.Sparse) { p.add(block.Rows) },
+	info, source, err := encode.File(cmd.Context(), m, args[1:], f.output, chosenDevice{&f.deviceFlags, log}, o, encode.FileOptions{
+		Read: f.ReadOptions, Shard: f.shard, Replace: isSet(cmd, "force"), Show: func(block *vectors.Sparse) { p.add(block.Rows) },
 	})
 	p.done(err)
 	if errors.Is(err, encode.ErrDictionary) {

@@ -126,10 +126,9 @@ func openExplorer(cmd *cobra.Command, path string, o explore.Options) (*explore.
 	if absolute, err := filepath.Abs(path); err == nil {
 		path = absolute // resolves "." to a name
 	}
-	o.Labels, err = modeldir.LabelsPath(path)
 	o.CheckModel = mark.Check
-	if isPathError(err) {
-		return nil, usageError{err}
+	if o.Labels, err = labelsPath(path); err != nil {
+		return nil, err
 	}
 	if o.Judge, o.Accuracy, err = readAccuracy(path, m.Codes.Cols); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"slices"
 	"strconv"
@@ -76,7 +77,7 @@ the page leave out of these words if rows are texts.`,
 				}
 				return printTable(cmd, topicLabelRows(labels, t))
 			}
-			if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+			if isSet(cmd, "json") {
 				return printJSON(cmd.OutOrStdout(), labels)
 			}
 			return printTable(cmd, labelRows(labels, x, words))
@@ -101,12 +102,9 @@ the page leave out of these words if rows are texts.`,
 
 // loadLabels reads the labels of a model with K dimensions. Files of vectors have none.
 func loadLabels(path string, dimensions int) (interpret.Labels, error) {
-	file, err := modeldir.LabelsPath(path)
-	if isPathError(err) {
-		return nil, usageError{err}
-	}
-	if err != nil {
-		return interpret.Labels{}, nil
+	file, err := labelsPath(path)
+	if file == "" {
+		return interpret.Labels{}, err
 	}
 	labels, err := interpret.ReadLabels(file, dimensions)
 	if err != nil {
@@ -115,19 +113,23 @@ func loadLabels(path string, dimensions int) (interpret.Labels, error) {
 	return labels, nil
 }
 
-// isPathError reports whether the file system failed.
-func isPathError(err error) bool {
-	_, ok := errors.AsType[*fs.PathError](err)
-	return ok
+// labelsPath returns the path of the labels of a model, or "" for files of vectors and checkpoints, which have none.
+func labelsPath(path string) (string, error) {
+	file, err := modeldir.LabelsPath(path)
+	if _, failed := errors.AsType[*fs.PathError](err); failed {
+		return "", usageError{err}
+	}
+	return file, nil
 }
 
 // printTable prints rows with tabs between their cells, for import.
 func printTable(cmd *cobra.Command, rows [][]string) error {
-	return showOn(tableWriter(cmd), func(b *strings.Builder) {
-		table := csv.NewWriter(b)
-		table.Comma = '\t'
-		table.WriteAll(rows)
-	})
+	var b strings.Builder
+	table := csv.NewWriter(&b)
+	table.Comma = '\t'
+	table.WriteAll(rows)
+	_, err := io.WriteString(tableWriter(cmd), b.String())
+	return err
 }
 
 // labelRows returns a header and a row for each dimension that has a label, a note or words.

@@ -60,7 +60,7 @@ func loadIndex(cmd *cobra.Command, path string) (*interpret.Index, error) {
 // newIndex is indexOf for commands with the flag --rare. Unless that flag is set, the index lists known words first.
 func newIndex(cmd *cobra.Command, path string, m *model.Model) (*interpret.Index, error) {
 	x, err := indexOf(path, m)
-	if rare, notFlag := cmd.Flags().GetBool("rare"); err == nil && notFlag == nil && !rare {
+	if err == nil && cmd.Flags().Lookup("rare") != nil && !isSet(cmd, "rare") {
 		x.Known = m.Info.Known()
 	}
 	return x, err
@@ -73,9 +73,9 @@ func indexOf(path string, m *model.Model) (*interpret.Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := modeldir.LabelsPath(path)
-	if err != nil {
-		return x, nil // loadLabels reports an error of the system
+	file, err := labelsPath(path)
+	if file == "" {
+		return x, err
 	}
 	words, err := interpret.ReadStopWords(file)
 	if err != nil {
@@ -174,8 +174,7 @@ func readAccuracy(path string, dimensions int) (judge string, accuracy map[inter
 
 // readDense reads vectors. With --skip-bad it drops malformed rows.
 func readDense(cmd *cobra.Command, path string) (*vectors.Dense, *vectors.Source, error) {
-	skip, _ := cmd.Flags().GetBool("skip-bad")
-	return readVectors(cmd, path, vectors.ReadOptions{SkipBad: skip})
+	return readVectors(cmd, path, vectors.ReadOptions{SkipBad: isSet(cmd, "skip-bad")})
 }
 
 // readNonmodel is readDense for a path that isn't a model. If the path is a folder, errors say that it isn't a model.

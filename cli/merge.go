@@ -19,7 +19,7 @@ processor; what they hold is streamed, however much it is.`,
 		Example: `  overcomplete merge part*.model -o all.model`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			info, err := encode.Merge(cmd.Context(), output, forced(cmd), args...)
+			info, err := encode.Merge(cmd.Context(), output, isSet(cmd, "force"), args...)
 			if err != nil {
 				return err
 			}

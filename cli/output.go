@@ -110,9 +110,10 @@ func addForce(cmd *cobra.Command, replaced string) {
 	cmd.Flags().Bool("force", false, "replace "+replaced)
 }
 
-func forced(cmd *cobra.Command) bool {
-	force, _ := cmd.Flags().GetBool("force")
-	return force
+// isSet reports whether the command has a flag that is true.
+func isSet(cmd *cobra.Command, flag string) bool {
+	set, _ := cmd.Flags().GetBool(flag)
+	return set
 }
 
 // writeFile is [atomicfile.WriteFile], but refuses to write into the directory of a model.
@@ -120,7 +121,7 @@ func writeFile(cmd *cobra.Command, path string, write func(w io.Writer) error) e
 	if modeldir.Contains(path) {
 		return usagef("%s: %w", path, modeldir.ErrContained)
 	}
-	return atomicfile.WriteFile(cmd.Context(), path, forced(cmd), write)
+	return atomicfile.WriteFile(cmd.Context(), path, isSet(cmd, "force"), write)
 }
 
 // addJSON adds --json, for [show].
@@ -128,15 +129,11 @@ func addJSON(cmd *cobra.Command, usage string) { cmd.Flags().Bool("json", false,
 
 // show prints a command's result: as JSON with --json, or otherwise the text that the function print writes.
 func show(cmd *cobra.Command, result any, print func(b *strings.Builder)) error {
-	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+	if isSet(cmd, "json") {
 		return printJSON(cmd.OutOrStdout(), result)
 	}
-	return showOn(cmd.OutOrStdout(), print)
-}
-
-func showOn(w io.Writer, print func(b *strings.Builder)) error {
 	var b strings.Builder
 	print(&b)
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(cmd.OutOrStdout(), b.String())
 	return err
 }

@@ -29,9 +29,7 @@ zeros, and ends with the input. All numbers are little-endian:
          the values as float32 of all nonzeros`,
 		Example: `  overcomplete pipe model --workers 1 < batches > codes`,
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.pipe(cmd, args[0])
-		},
+		RunE:    f.pipe,
 	}
 	flags := cmd.Flags()
 	flags.Var(count(&f.nonzeros, 0), "nonzeros", "maximum number of nonzeros per row (default MODEL's)")
@@ -39,11 +37,11 @@ zeros, and ends with the input. All numbers are little-endian:
 	return cmd
 }
 
-func (f *encodeFlags) pipe(cmd *cobra.Command, dir string) error {
+func (f *encodeFlags) pipe(cmd *cobra.Command, args []string) error {
 	if err := f.deviceFlags.check(cmd, nil); err != nil {
 		return err
 	}
-	m, o, err := f.openDictionary(cmd, dir)
+	m, o, err := f.openDictionary(cmd, args[0])
 	if err != nil {
 		return err
 	}

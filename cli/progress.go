@@ -113,8 +113,9 @@ func (b *bar) say(more string) {
 	say(b.w, "%d rows in %.1f s, %.0f rows/s%s", b.rows, seconds, float64(b.rows)/seconds, more)
 }
 
+// clear removes the bar from the terminal. The bar may be nil.
 func (b *bar) clear() {
-	if b.drawn != nil {
+	if b != nil && b.drawn != nil {
 		b.drawn.Clear()
 	}
 }
@@ -174,9 +175,7 @@ func (p *progress) note(line string) { p.say(p.stderr, line) }
 func (p *progress) say(w io.Writer, line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.bar != nil {
-		p.bar.clear()
-	}
+	p.bar.clear()
 	say(w, "%s", line)
 }
 
@@ -204,9 +203,7 @@ func (p *progress) encoded(n int) {
 
 // done removes the bar, and prints the number of encoded rows if err is nil.
 func (p *progress) done(err error) {
-	if p.bar != nil {
-		p.bar.clear()
-	}
+	p.bar.clear()
 	if p.counter != nil {
 		p.counter.done(err)
 	}

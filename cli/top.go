@@ -141,15 +141,12 @@ func poleScores(path string, x *interpret.Index, order string) (map[interpret.Po
 // bestDimensions sorts dimensions by the score of their better pole, then by variance. Unless scores is nil, it omits
 // dimensions without a score.
 func bestDimensions(scores map[interpret.Pole]float64, variances []float64) []int {
-	best := make([]float64, len(variances))
+	best := slices.Repeat([]float64{math.Inf(-1)}, len(variances))
+	for p, score := range scores {
+		best[p.Dimension] = max(best[p.Dimension], score)
+	}
 	var dimensions []int
 	for k := range best {
-		best[k] = math.Inf(-1)
-		for _, negative := range []bool{false, true} {
-			if score, ok := scores[interpret.Pole{Dimension: k, Negative: negative}]; ok {
-				best[k] = max(best[k], score)
-			}
-		}
 		if scores == nil || !math.IsInf(best[k], -1) {
 			dimensions = append(dimensions, k)
 		}

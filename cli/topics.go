@@ -57,7 +57,7 @@ in the same order.`,
 			if err != nil {
 				return err
 			}
-			if asJSON, _ := cmd.Flags().GetBool("json"); asJSON && len(args) == 2 {
+			if isSet(cmd, "json") && len(args) == 2 {
 				return usagef("--json prints the whole tree; drop it, or topic %.20q", args[1])
 			}
 			var values []string
@@ -236,7 +236,6 @@ func course(periods, values []topics.Value) string {
 
 // printTopics prints a line for each topic of a list, with details and its subtopics below it.
 func printTopics(b *strings.Builder, t *topics.Table, list []topics.Topic, column string) {
-	const indent = "         "
 	if t.By != "" {
 		column += " by " + t.By
 		dated := 0
@@ -251,20 +250,13 @@ func printTopics(b *strings.Builder, t *topics.Table, list []topics.Topic, colum
 	}
 	rows := printing.Table{{"topic", "share", "rows", "label"}}
 	add := func(topic topics.Topic, indent string) {
-		rows = append(rows, []string{fmt.Sprint(topic.ID), fmt.Sprintf("%.1f %%", 100*topic.Share), fmt.Sprint(topic.Count), indent + printing.Text(topic.Label)})
+		rows = append(rows, []string{fmt.Sprint(topic.ID), fmt.Sprintf("%.1f %%", 100*topic.Share), fmt.Sprint(topic.Count), indent + topic.Label})
+	}
+	detail := func(format string, args ...any) {
+		rows = append(rows, []string{"         " + fmt.Sprintf(format, args...)})
 	}
 	for _, topic := range list {
 		add(topic, "")
-		for _, sub := range t.Children(topic.ID) {
-			add(sub, "  ")
-		}
-	}
-	lines := strings.SplitAfter(rows.Text("rrrl"), "\n")
-	next := 0
-	line := func() { b.WriteString(lines[next]); next++ }
-	line()
-	for _, topic := range list {
-		line()
 		var values []string
 		for _, v := range topic.Values {
 			if v.Share < 0.005 { // would be printed as 0 %
@@ -276,15 +268,16 @@ func printTopics(b *strings.Builder, t *topics.Table, list []topics.Topic, colum
 			values = []string{course(t.Periods, topic.Values)}
 		}
 		if len(values) > 0 {
-			fmt.Fprintf(b, "%s%s: %s\n", indent, printing.Text(column), strings.Join(values, ", "))
+			detail("%s: %s", column, strings.Join(values, ", "))
 		}
 		for _, e := range topic.Examples {
-			fmt.Fprintf(b, "%s%v\n", indent, item{e.Word, &e.Text, func() string { return e.Text }})
+			detail("%v", item{e.Word, &e.Text, func() string { return e.Text }})
 		}
-		for range t.Children(topic.ID) {
-			line()
+		for _, sub := range t.Children(topic.ID) {
+			add(sub, "  ")
 		}
 	}
+	b.WriteString(rows.Text("rrrl"))
 	if t.Blank > 0 {
 		fmt.Fprintf(b, "empty texts: %d\n", t.Blank)
 	}

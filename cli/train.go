@@ -172,7 +172,7 @@ func (f *trainFlags) train(cmd *cobra.Command, paths []string, recipe model.Reci
 	p := &progress{stderr: stderr, log: log, lines: f.lines}
 	f.Progress = p.read
 	o := train.FileOptions{
-		Read: f.ReadOptions, Replace: forced(cmd), Checkpoint: f.checkpoint, Resume: f.resume, Factor: f.factor, Sparsity: f.sparsity,
+		Read: f.ReadOptions, Replace: isSet(cmd, "force"), Checkpoint: f.checkpoint, Resume: f.resume, Factor: f.factor, Sparsity: f.sparsity,
 		Ready: func(source *vectors.Source, t model.Training) { f.ready(p, started, source, t) },
 		Begin: p.begin, Progress: p.rows, Epoch: p.epoch, Encoded: p.encoded, Note: p.note,
 	}

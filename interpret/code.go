@@ -80,6 +80,24 @@ func (x *Index) Sum(q Query) Code {
 	return c
 }
 
+// Centrality returns the dot product of each row's code, scaled to norm 1, with the sum of all these scaled codes.
+func Centrality[R int | int32](x *Index, rows []R) []float64 {
+	sum, products := make([]float64, x.Codes.Cols), make([]float64, len(rows))
+	for _, i := range rows {
+		code := x.Code(int(i))
+		for j, k := range code.Index {
+			sum[k] += float64(code.Value[j]) / x.norms[i]
+		}
+	}
+	for r, i := range rows {
+		code := x.Code(int(i))
+		for j, k := range code.Index {
+			products[r] += sum[k] * float64(code.Value[j]) / x.norms[i]
+		}
+	}
+	return products
+}
+
 // Steer returns c/‖c‖ + Σ_k s_k e_k, where the weight s_k of dimension k may be negative. The dot product of this sum
 // with v, a row's code scaled to norm 1, is the row's score: the cosine plus a part for each steered dimension:
 //
@@ -157,28 +175,18 @@ type Contribution struct {
 // the list apart then add up to ½, although 1 − cosine is 1.
 func Compare(codes ...Code) (shared, apart []Contribution) {
 	norms := make([]float64, len(codes))
+	var dimensions []int32
 	for i, c := range codes {
 		norms[i] = cmp.Or(c.Norm(), 1)
+		dimensions = append(dimensions, c.Index...)
 	}
+	slices.Sort(dimensions)
 	pairs := float64(len(codes) * (len(codes) - 1) / 2)
 	shared, apart = []Contribution{}, []Contribution{}
-	next := make([]int, len(codes)) // the next nonzero of each code
-	for {
-		k := int32(math.MaxInt32)
-		for i, c := range codes {
-			if next[i] < len(c.Index) {
-				k = min(k, c.Index[next[i]])
-			}
-		}
-		if k == math.MaxInt32 {
-			break
-		}
+	for _, k := range slices.Compact(dimensions) {
 		values := make([]float64, len(codes))
 		for i, c := range codes {
-			if next[i] < len(c.Index) && c.Index[next[i]] == k {
-				values[i] = float64(c.Value[next[i]]) / norms[i]
-				next[i]++
-			}
+			values[i] = float64(c.At(int(k))) / norms[i]
 		}
 		product, distance := 0.0, 0.0
 		for i, a := range values {

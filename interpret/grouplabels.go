@@ -33,11 +33,10 @@ const (
 	minReach = 0.15
 )
 
-// GroupLabels returns a label for each range of groups of rows: up to n words, best first. The argument groups holds
-// the group of each row, or −1 for a row without a group. Range r joins the groups ranges[r][0] to ranges[r][1]−1. If
-// ranges is nil, each group is a range. A word can label the range where its score is largest, the ranges that contain
-// that range, and ranges where its score is at least 0.6 times the largest. It can label another range only if that range
-// would otherwise have no words.
+// GroupLabels returns a label for each group of rows: up to n words, best first. If groups are nested, ranges[g] is the
+// range of group g, and contains the ranges of the groups within g. If ranges is nil, no group contains another. A word can
+// label the group where its score is largest, the groups that contain that group, and groups where its score is at least
+// 0.6 times the largest. It can label another group only if that group would otherwise have no words.
 //
 // If rows are texts, the words are common in the group, rare outside, and occur together. The first word
 // has the largest score
@@ -65,81 +64,37 @@ const (
 // one of its texts. If two labels would be the same, another word replaces the last word of one. If there is no other
 // word, the labels stay the same, and [Distinct] can number them. GroupLabels counts words in at most 20,000 texts.
 //
-// If rows are words, the label consists of the words nearest to the sum of the range's codes.
+// If rows are words, the label consists of the words nearest to the sum of the group's codes.
 //
-// GroupLabels also returns the share of each range's texts that contain a word of the label. It is 1 if rows are words or
+// GroupLabels also returns the share of each group's texts that contain a word of the label. It is 1 if rows are words or
 // the label is the beginning of a text.
-func (x *Index) GroupLabels(groups []int32, ranges [][2]int32, n int) (labels [][]string, reach []float64) {
+func (x *Index) GroupLabels(groups [][]int32, ranges [][2]int32, n int) (labels [][]string, reach []float64) {
 	if ranges == nil {
-		for g := range slices.Max(append(slices.Clone(groups), -1)) + 1 {
+		for g := range int32(len(groups)) {
 			ranges = append(ranges, [2]int32{g, g + 1})
 		}
 	}
-	all := rowsOf(groups, ranges)
-	labels, reach = make([][]string, len(ranges)), slices.Repeat([]float64{1}, len(ranges))
+	labels, reach = make([][]string, len(groups)), slices.Repeat([]float64{1}, len(groups))
 	if x.Codes.Texts == nil {
-		parallel.Each(context.Background(), len(all), func(r int) { labels[r] = x.centralWords(all[r], n) })
+		parallel.Each(context.Background(), len(groups), func(g int) { labels[g] = x.centralWords(groups[g], n) })
 		return labels, reach
 	}
-	s := x.sample()
-	sampled := make([]int32, len(s.rows))
-	for i, row := range s.rows {
-		sampled[i] = groups[row]
-	}
-	descriptions := s.describe(rowsOf(sampled, ranges), ranges, n, x.isStop)
-	x.describeWordless(descriptions, func(r int) []int32 { return all[r] })
-	for r, d := range descriptions {
-		labels[r], reach[r] = d.words[:d.label], d.reach
+	descriptions := x.sample().describe(x.sampled(groups), ranges, n, x.isStop)
+	for g, d := range descriptions {
+		if d.label == 0 && len(groups[g]) > 0 {
+			d = describeBy(x.Codes.Texts.Text[groups[g][0]])
+		}
+		labels[g], reach[g] = d.words[:d.label], d.reach
 	}
 	return labels, reach
-}
-
-// rowsOf returns, for each range of groups, the rows of these groups in the order of the groups.
-func rowsOf(groups []int32, ranges [][2]int32) [][]int32 {
-	var starts []int32 // starts[g] is the index of group g's first row in the slice all
-	for _, r := range ranges {
-		starts = append(starts, make([]int32, max(0, int(r[1])+1-len(starts)))...)
-	}
-	for _, g := range groups {
-		if g >= 0 {
-			starts[g+1]++
-		}
-	}
-	for g := 1; g < len(starts); g++ {
-		starts[g] += starts[g-1]
-	}
-	all, next := make([]int32, len(groups)), slices.Clone(starts)
-	for i, g := range groups {
-		if g >= 0 {
-			all[next[g]] = int32(i)
-			next[g]++
-		}
-	}
-	rows := make([][]int32, len(ranges))
-	for i, r := range ranges {
-		rows[i] = all[starts[r[0]]:starts[r[1]]]
-	}
-	return rows
 }
 
 // centralWords returns the n words among rows whose codes have the largest cosines with the sum of the rows'
 // normalised codes.
 func (x *Index) centralWords(rows []int32, n int) []string {
-	sums := make([]float64, x.Codes.Cols)
-	for _, i := range rows {
-		code := x.Code(int(i))
-		for j, k := range code.Index {
-			sums[k] += float64(code.Value[j]) / x.norms[i]
-		}
-	}
 	found := x.newRanking(4 * n)
-	for _, i := range rows {
-		product := 0.0
-		code := x.Code(int(i))
-		for j, k := range code.Index {
-			product += sums[k] * float64(code.Value[j]) / x.norms[i]
-		}
-		found.add(int(i), product)
+	for j, product := range Centrality(x, rows) {
+		found.add(int(rows[j]), product)
 	}
 	words := []string{}
 	for _, i := range found.sorted() {
@@ -165,14 +120,8 @@ type description struct {
 	reach float64 // share of the group's texts that contain a word of the label
 }
 
-// describeWordless replaces descriptions without words by the beginning of a text. rows(g) returns the rows of group g.
-func (x *Index) describeWordless(descriptions []description, rows func(group int) []int32) {
-	for g := range descriptions {
-		if group := rows(g); descriptions[g].label == 0 && len(group) > 0 {
-			descriptions[g] = description{[]string{beginning(x.Codes.Texts.Text[group[0]])}, 1, 1}
-		}
-	}
-}
+// describeBy returns the description of a group without words, by the beginning of one of its texts.
+func describeBy(text string) description { return description{[]string{beginning(text)}, 1, 1} }
 
 // Distinct returns the labels, and numbers repeated labels. A label is a list of words, and the number follows the last
 // word: "rain", "rain (2)", "rain (3)". Empty labels get no numbers.

@@ -41,6 +41,19 @@ func subjects(subjects, each, own int) (codes *vectors.Sparse, groups []int32) {
 	return codes, groups
 }
 
+// members returns the rows of each group, given the group of each row. A row of group −1 has none.
+func members(groupOf []int32) (groups [][]int32) {
+	for row, g := range groupOf {
+		for len(groups) <= int(g) {
+			groups = append(groups, nil)
+		}
+		if g >= 0 {
+			groups[g] = append(groups[g], int32(row))
+		}
+	}
+	return groups
+}
+
 // Labels of groups and poles are words of their subjects, with any number of workers.
 func TestLabels(t *testing.T) {
 	const n, each, own = 8, 30, 3
@@ -50,7 +63,7 @@ func TestLabels(t *testing.T) {
 		codes, groups := subjects(n, each, own)
 		x := NewIndex(codes)
 		groups[0] = -1
-		labels, _ := x.GroupLabels(groups, nil, own)
+		labels, _ := x.GroupLabels(members(groups), nil, own)
 		if len(labels) != n {
 			t.Fatalf("%d labels, want %d", len(labels), n)
 		}
@@ -96,9 +109,9 @@ func TestLabelsOfSample(t *testing.T) {
 	}
 	small := NewIndex(SelectRows(codes, s.rows))
 	name := []string{beginning(codes.Texts.Text[alone])}
-	want, _ := small.GroupLabels(sampled, nil, own)
+	want, _ := small.GroupLabels(members(sampled), nil, own)
 	want = append(want, name)
-	if got, _ := x.GroupLabels(groups, nil, own); !reflect.DeepEqual(got, want) {
+	if got, _ := x.GroupLabels(members(groups), nil, own); !reflect.DeepEqual(got, want) {
 		t.Errorf("labels of groups %q, want %q", got, want)
 	}
 	for k := range codes.Cols {
@@ -148,7 +161,7 @@ func TestLabelsOfFew(t *testing.T) {
 		for i := range c.texts {
 			x.Codes.IDs[i] = fmt.Sprint("r", i)
 		}
-		labels, _ := x.GroupLabels(c.groups, nil, 3)
+		labels, _ := x.GroupLabels(members(c.groups), nil, 3)
 		if got := fmt.Sprint(labels); got != c.want {
 			t.Errorf("%.60q in groups %d: %s, want %s", c.texts, c.groups, got, c.want)
 		}
@@ -194,7 +207,7 @@ func TestLabelsWithoutSpaces(t *testing.T) {
 			}
 			texts, groups = append(texts, text), append(groups, int32(i%3))
 		}
-		labels, _ := textIndex(texts...).GroupLabels(groups, nil, 3)
+		labels, _ := textIndex(texts...).GroupLabels(members(groups), nil, 3)
 		for subject, label := range labels {
 			for _, word := range label {
 				if !slices.Contains(strings.Fields(c.subjects[subject]), word) {
@@ -258,7 +271,7 @@ func TestPhrases(t *testing.T) {
 		groups = append(groups, int32(subject))
 	}
 	x := NewIndex(codes)
-	labels, _ := x.GroupLabels(groups, nil, 2)
+	labels, _ := x.GroupLabels(members(groups), nil, 2)
 	for g, label := range labels {
 		slices.Sort(label)
 		if want := []string{"[disk hard drive]", "[human rights law]", "[purr whisker]"}[g]; fmt.Sprint(label) != want {
@@ -284,7 +297,7 @@ func TestFormulasAndNames(t *testing.T) {
 		}
 		texts, groups = append(texts, text), append(groups, int32(i%2))
 	}
-	labels, _ := textIndex(texts...).GroupLabels(groups, nil, 3)
+	labels, _ := textIndex(texts...).GroupLabels(members(groups), nil, 3)
 	if fmt.Sprint(labels[0]) != "[falls]" {
 		t.Errorf("posts: %q", labels[0])
 	}
@@ -297,12 +310,12 @@ func TestFormulasAndNames(t *testing.T) {
 func TestStopWords(t *testing.T) {
 	codes, groups := subjects(8, 30, 3)
 	x := NewIndex(codes)
-	all, _ := x.GroupLabels(groups, nil, 3)
+	all, _ := x.GroupLabels(members(groups), nil, 3)
 	for _, maxSample := range []int{maxSample, 150} {
 		x := NewIndex(codes)
 		x.maxSample = maxSample
 		y := x.WithStopWords([]string{" " + strings.ToUpper(all[0][0]) + "\n", ""})
-		got, _ := y.GroupLabels(groups, nil, 3)
+		got, _ := y.GroupLabels(members(groups), nil, 3)
 		for _, words := range append(slices.Clone(got), y.Label(Pole{0, false}), y.Words(Pole{0, false}, 20)) {
 			if slices.ContainsFunc(words, func(word string) bool { return slices.Contains(strings.Fields(word), all[0][0]) }) || len(words) == 0 {
 				t.Errorf("%q contains %s", words, all[0][0])
@@ -311,7 +324,7 @@ func TestStopWords(t *testing.T) {
 		if maxSample == 150 {
 			continue
 		}
-		if again, _ := x.GroupLabels(groups, nil, 3); !slices.Equal(got[1], all[1]) || !slices.Equal(again[0], all[0]) {
+		if again, _ := x.GroupLabels(members(groups), nil, 3); !slices.Equal(got[1], all[1]) || !slices.Equal(again[0], all[0]) {
 			t.Errorf("other labels are %q, %q", got[1], again[0])
 		}
 	}
@@ -330,7 +343,7 @@ func TestGroupLabelsOfWords(t *testing.T) {
 		codes.AppendRow([]int32{0, 1}, v)
 	}
 	codes.AppendRow(nil, nil)
-	got, _ := NewIndex(codes).GroupLabels([]int32{0, 0, 0, 0, 0}, nil, 2)
+	got, _ := NewIndex(codes).GroupLabels([][]int32{{0, 1, 2, 3, 4}}, nil, 2)
 	if fmt.Sprint(got) != "[[centre middle]]" {
 		t.Errorf("%q", got)
 	}

@@ -1,6 +1,7 @@
 package interpret
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -60,13 +61,11 @@ func MatchAtoms(ctx context.Context, a, b []float32, dim int) ([]Match, error) {
 
 // normalized returns a copy of atoms, each scaled to norm 1 unless it is zero.
 func normalized(atoms []float32, dim int) blas32.General {
-	u := blas32.General{Rows: len(atoms) / dim, Cols: dim, Stride: dim, Data: make([]float32, len(atoms))}
-	for i := 0; i < len(atoms); i += dim {
-		norm := Code{Value: atoms[i : i+dim]}.Norm()
-		if norm > 0 {
-			for j, v := range atoms[i : i+dim] {
-				u.Data[i+j] = float32(float64(v) / norm)
-			}
+	u := blas32.General{Rows: len(atoms) / dim, Cols: dim, Stride: dim, Data: slices.Clone(atoms)}
+	for atom := range slices.Chunk(u.Data, dim) {
+		norm := cmp.Or(Code{Value: atom}.Norm(), 1)
+		for j, v := range atom {
+			atom[j] = float32(float64(v) / norm)
 		}
 	}
 	return u

@@ -29,15 +29,14 @@ func (x *Index) Poles(k int) []Pole {
 	for _, v := range x.Values(k) {
 		largest, smallest = max(largest, v), min(smallest, v)
 	}
-	poles := []Pole{{k, false}, {k, true}}
-	switch {
-	case largest == 0 && smallest == 0:
-		return nil
-	case smallest == 0:
-		return poles[:1]
-	case largest == 0:
-		return poles[1:]
-	case -smallest > largest:
+	var poles []Pole
+	if largest > 0 {
+		poles = append(poles, Pole{k, false})
+	}
+	if smallest < 0 {
+		poles = append(poles, Pole{k, true})
+	}
+	if -smallest > largest {
 		slices.Reverse(poles)
 	}
 	return poles
@@ -145,14 +144,12 @@ func (x *Index) describePoles() (words, labels [][]string) {
 			}
 		}
 	})
-	descriptions := s.describe(groups, nil, labelWords, x.isStop)
-	x.describeWordless(descriptions, func(i int) (rows []int32) {
-		for _, e := range x.Top(Pole{i / 2, i%2 == 1}, topTexts) {
-			rows = append(rows, int32(e.Row))
+	for i, d := range s.describe(groups, nil, labelWords, x.isStop) {
+		if d.label == 0 {
+			for _, e := range x.Top(Pole{i / 2, i%2 == 1}, 1) {
+				d = describeBy(x.Codes.Texts.Text[e.Row])
+			}
 		}
-		return rows
-	})
-	for _, d := range descriptions {
 		words, labels = append(words, d.words), append(labels, d.words[:d.label])
 	}
 	return words, Distinct(labels)

@@ -1,6 +1,9 @@
 package interpret
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+	"slices"
+)
 
 // maxSample is the largest number of texts whose words are counted for labels. It bounds the time of labelling.
 const maxSample = 20_000
@@ -30,4 +33,20 @@ func (x *Index) drawSample() *sample {
 		s.Index.Known = known
 	}
 	return s
+}
+
+// sampled returns the rows of the sample that are in each group of rows of x.
+func (x *Index) sampled(groups [][]int32) [][]int32 {
+	sampled, at := make([][]int32, len(groups)), slices.Repeat([]int32{-1}, x.Codes.Rows)
+	for i, row := range x.sample().rows {
+		at[row] = int32(i)
+	}
+	for g, rows := range groups {
+		for _, row := range rows {
+			if at[row] >= 0 {
+				sampled[g] = append(sampled[g], at[row])
+			}
+		}
+	}
+	return sampled
 }

@@ -21,10 +21,9 @@ const (
 // A queryWord is a word of a query, with the texts that contain it.
 type queryWord struct {
 	word   string
-	ids    []uint32 // id of the word, or ids of the words that begin with it
-	texts  []int32  // rows
+	texts  []int32 // rows
 	idf    float64
-	prefix bool // no text contains the word, so ids holds the longer words that begin with it
+	prefix bool // no text contains the word, so texts contain longer words that begin with it
 	common bool // too frequent to be required
 }
 
@@ -78,13 +77,11 @@ func (x *Index) Search(query string, n int) Query {
 		}
 	}
 	items := found.Items()
-	scanned := 0
-	rescored := slices.IndexFunc(items, func(i ranking.Item) bool {
-		scanned += min(len(x.Codes.Texts.Text[i.Index]), text.MaxBytes)
-		return scanned > maxScanned
-	})
-	if rescored < 0 {
-		rescored = len(items)
+	rescored := 0 // number of texts that are scanned
+	for left := maxScanned; rescored < len(items); rescored++ {
+		if left -= min(len(x.Codes.Texts.Text[items[rescored].Index]), text.MaxBytes); left < 0 {
+			break
+		}
 	}
 	parallel.Each(context.Background(), rescored, func(i int) {
 		row := items[i].Index
@@ -117,15 +114,15 @@ func (x *Index) queryWords(query string, q *Query) []queryWord {
 		if slices.ContainsFunc(words, func(w queryWord) bool { return w.word == word }) || slices.Contains(q.Unknown, word) {
 			continue
 		}
-		w := queryWord{word: word, ids: p.Lookup(t, word)}
-		for _, id := range w.ids {
+		w, ids := queryWord{word: word}, p.Lookup(t, word)
+		for _, id := range ids {
 			w.texts = append(w.texts, p.With(id)...)
 		}
 		if len(w.texts) == 0 {
 			q.Unknown = append(q.Unknown, word)
 			continue
 		}
-		if w.prefix = t.Words[w.ids[0]] != word; w.prefix {
+		if w.prefix = t.Words[ids[0]] != word; w.prefix {
 			slices.Sort(w.texts)
 			w.texts = slices.Compact(w.texts)
 		}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"runtime"
@@ -109,10 +110,7 @@ func Normalize(x []float32, dim int) {
 	parallel.Ranges(len(x)/dim, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			row := x[i*dim:][:dim]
-			norm := math.Sqrt(float32s.Squares(row))
-			if norm == 0 {
-				continue
-			}
+			norm := cmp.Or(math.Sqrt(float32s.Squares(row)), 1)
 			for l, v := range row {
 				row[l] = float32(float64(v) / norm)
 			}

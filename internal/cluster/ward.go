@@ -243,12 +243,10 @@ func Cut(merges []Merge, n, k int) (clusterOf []int32, tree []Merge) {
 	number := make(map[int32]int32, k)
 	clusterOf = make([]int32, n)
 	for i := range clusterOf {
-		c, ok := number[parent[i]]
-		if !ok {
-			c = int32(len(number))
-			number[parent[i]] = c
+		if _, ok := number[parent[i]]; !ok {
+			number[parent[i]] = int32(len(number))
 		}
-		clusterOf[i] = c
+		clusterOf[i] = number[parent[i]]
 	}
 	rename := func(node int32) int32 {
 		if int(node) >= first {

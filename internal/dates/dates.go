@@ -73,6 +73,9 @@ func parse(value string) (day int32, ok bool) {
 // units lists the lengths of periods, shortest first.
 var units = []string{"day", "week", "month", "quarter", "year", "decade", "century"}
 
+// months holds, by index in units, the number of months of the units from "month".
+var months = []int{2: 1, 3, 12, 120, 1200}
+
 // A Series assigns rows to periods.
 type Series struct {
 	Unit    string   // length of a period, such as "month"
@@ -169,22 +172,14 @@ const earlyWeeks = 110_000
 
 // ordinal returns the number of the period that contains a day. Numbers of successive periods are successive.
 func ordinal(day int32, unit int) int {
-	year, month, _ := time.Unix(int64(day)*daySeconds, 0).UTC().Date()
 	switch units[unit] {
 	case "day":
 		return int(day)
 	case "week":
 		return (int(day) + 3 + 7*earlyWeeks) / 7 // 1970-01-01 is a Thursday
-	case "month":
-		return 12*year + int(month) - 1
-	case "quarter":
-		return 4*year + (int(month)-1)/3
-	case "year":
-		return year
-	case "decade":
-		return year / 10
 	}
-	return year / 100
+	year, month, _ := time.Unix(int64(day)*daySeconds, 0).UTC().Date()
+	return (12*year + int(month) - 1) / months[unit]
 }
 
 func label(n, unit int) string {

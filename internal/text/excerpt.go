@@ -190,14 +190,14 @@ func splitAttributions(sentences []string) (parts []string) {
 // withoutMarks removes the marks > and | from the beginning of each word. It then removes all words before the first
 // word that contains a letter, digit or emoji.
 func withoutMarks(line string) string {
-	words := strings.Fields(line)
-	for i, word := range words {
-		words[i] = strings.TrimLeft(word, ">|＞")
+	var words []string
+	for word := range strings.FieldsSeq(line) {
+		word = strings.TrimLeft(word, ">|＞")
+		if word != "" && (words != nil || strings.ContainsFunc(word, func(r rune) bool { return isWordRune(r) || isEmoji(r) })) {
+			words = append(words, word)
+		}
 	}
-	for len(words) > 0 && !strings.ContainsFunc(words[0], func(r rune) bool { return isWordRune(r) || isEmoji(r) }) {
-		words = words[1:]
-	}
-	return strings.Join(strings.Fields(strings.Join(words, " ")), " ")
+	return strings.Join(words, " ")
 }
 
 func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }

@@ -1,8 +1,11 @@
 package text
 
 import (
+	"cmp"
+	"maps"
 	"math"
 	"math/bits"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -39,14 +42,8 @@ const character = 1 << 31
 // addPhrases finds the phrases among the parts of all texts, and adds them to the terms of each text.
 func (t *Terms) addPhrases(parts []uint32, characters map[string]uint32) {
 	idOf := make(map[string]uint32)
-	for c, n := range characters {
-		idOf[c] = uint32(t.Single) + n
-	}
-	t.Words = append(t.Words, make([]string, len(characters))...)
-	t.Counts = append(t.Counts, make([]int32, len(characters))...)
-	t.Beside = append(t.Beside, make([]int32, len(characters))...)
-	for c, id := range idOf {
-		t.Words[id] = c
+	for _, c := range slices.SortedFunc(maps.Keys(characters), func(a, b string) int { return cmp.Compare(characters[a], characters[b]) }) {
+		t.wordID(c, idOf)
 	}
 	for i, part := range parts {
 		if part < gap && part&character != 0 {
@@ -109,28 +106,17 @@ func (t *Terms) joinParts(parts []uint32, round int, idOf map[string]uint32) []u
 			continue
 		}
 		if p.joined == 0 {
-			p.joined = t.phraseID(t.Words[parts[i]], t.Words[parts[i+1]], idOf)
+			separator := " "
+			if IsUnspaced(t.Words[parts[i]]) {
+				separator = ""
+			}
+			p.joined = t.wordID(t.Words[parts[i]]+separator+t.Words[parts[i+1]], idOf)
 		}
 		joined = append(joined, p.joined)
 		i++
 		next = find(i + 1)
 	}
 	return joined
-}
-
-// phraseID returns the id of the phrase of two parts. It adds a new phrase to the words.
-func (t *Terms) phraseID(a, b string, idOf map[string]uint32) uint32 {
-	phrase := a + " " + b
-	if IsUnspaced(a) {
-		phrase = a + b
-	}
-	id, ok := idOf[phrase]
-	if !ok {
-		id = uint32(len(t.Words))
-		idOf[phrase] = id
-		t.Words, t.Counts, t.Beside = append(t.Words, phrase), append(t.Counts, 0), append(t.Beside, 0)
-	}
-	return id
 }
 
 // countPairs counts the pairs of adjacent characters in scripts without spaces. If words is set, it also counts the pairs
@@ -214,12 +200,10 @@ func appendCharacters(parts []uint32, pair, before string, numbers map[string]ui
 		parts = append(parts, gap)
 	}
 	for _, c := range characters {
-		n, ok := numbers[c]
-		if !ok {
-			n = uint32(len(numbers))
-			numbers[c] = n
+		if _, ok := numbers[c]; !ok {
+			numbers[c] = uint32(len(numbers))
 		}
-		parts = append(parts, character|n)
+		parts = append(parts, character|numbers[c])
 	}
 	return parts
 }

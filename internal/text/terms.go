@@ -105,12 +105,20 @@ func (b *builder) add(text tokens) {
 
 // id returns the id of a word, and adds a new word to the vocabulary.
 func (b *builder) id(word string) uint32 {
-	id, ok := b.idOf[word]
-	if !ok {
-		id = uint32(len(b.Words))
-		b.idOf[word] = id
-		b.Words, b.Counts, b.Beside = append(b.Words, word), append(b.Counts, 0), append(b.Beside, 0)
+	id := b.wordID(word, b.idOf)
+	if len(b.last) < len(b.Words) {
 		b.last, b.lastBeside, b.canCount = append(b.last, -1), append(b.lastBeside, 0), append(b.canCount, CanLabel(word))
+	}
+	return id
+}
+
+// wordID returns the id of a word or phrase, and adds a new one to the words.
+func (t *Terms) wordID(word string, idOf map[string]uint32) uint32 {
+	id, ok := idOf[word]
+	if !ok {
+		id = uint32(len(t.Words))
+		idOf[word] = id
+		t.Words, t.Counts, t.Beside = append(t.Words, word), append(t.Counts, 0), append(t.Beside, 0)
 	}
 	return id
 }

@@ -16,6 +16,7 @@ package explore
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -57,7 +58,6 @@ type Explorer struct {
 	summary      summary
 	variances    []float64           // of each dimension
 	signs        []signs             // of each dimension
-	strongest    []int               // live dimensions, strongest first, see [interpret.Index.Strongest]
 	dimensionMap func() dimensionMap // of the live dimensions
 	rowMap       func() rowMap       // of words or texts
 	topics       func() *topicTable
@@ -253,7 +253,7 @@ func (x *Explorer) prepare() {
 	}
 }
 
-// describe computes the fields summary, signs and strongest.
+// describe computes the fields summary and signs.
 func (x *Explorer) describe(name string) {
 	m := x.model
 	a := summary{
@@ -284,11 +284,7 @@ func (x *Explorer) describe(name string) {
 		a.Topics = m.Info.Training.Themes.Topics
 	}
 	x.signs = make([]signs, m.Codes.Cols)
-	parallel.Ranges(m.Codes.Cols, func(lo, hi int) {
-		for k := lo; k < hi; k++ {
-			a.Dimensions[k], x.signs[k] = x.describeDimension(k)
-		}
-	})
+	parallel.Each(context.Background(), m.Codes.Cols, func(k int) { a.Dimensions[k], x.signs[k] = x.describeDimension(k) })
 	var perDimension []float32
 	for _, d := range a.Dimensions {
 		if d.Words > 0 {
@@ -302,8 +298,7 @@ func (x *Explorer) describe(name string) {
 	a.Live = len(perDimension)
 	a.PerDim = newHistogram(perDimension, true)
 	a.PerWord = newHistogram(perWord, true)
-	x.strongest = slices.DeleteFunc(x.index.Strongest(labelWords), func(k int) bool { return a.Dimensions[k].Words == 0 })
-	a.Strongest = x.strongest
+	a.Strongest = slices.DeleteFunc(x.index.Strongest(labelWords), func(k int) bool { return a.Dimensions[k].Words == 0 })
 	x.summary = a
 }
 
@@ -352,21 +347,24 @@ func (x *Explorer) entries(from []interpret.Entry, t *texts, words []string) []e
 }
 
 func (x *Explorer) findWord(word string) (row int, err error) {
-	row, err = x.index.Find(word)
-	if unknown, ok := errors.AsType[*interpret.UnknownIDError](err); ok {
-		return 0, x.unknownWord(unknown)
+	if row, err = x.index.Find(word); err != nil {
+		return 0, x.requestError(err)
 	}
-	return row, err
+	return row, nil
 }
 
-// unknownWord converts err to a [*RequestError].
-func (x *Explorer) unknownWord(err *interpret.UnknownIDError) error {
-	e := &RequestError{Status: http.StatusNotFound, Message: fmt.Sprintf("no word %.100q in the model", err.ID), Word: err.ID, Closest: err.Closest}
+// requestError converts an error about a query to a [*RequestError].
+func (x *Explorer) requestError(err error) error {
+	unknown, ok := errors.AsType[*interpret.UnknownIDError](err)
+	if !ok {
+		return badRequest("%v", err)
+	}
+	e := &RequestError{Status: http.StatusNotFound, Message: fmt.Sprintf("no word %.100q in the model", unknown.ID), Word: unknown.ID, Closest: unknown.Closest}
 	switch {
-	case err.Texts > 0:
-		e.Message = fmt.Sprintf("%d texts match %.100q", err.Texts, err.ID)
+	case unknown.Texts > 0:
+		e.Message = fmt.Sprintf("%d texts match %.100q", unknown.Texts, unknown.ID)
 	case x.summary.Texts:
-		e.Message = fmt.Sprintf("no ID or text matches %.100q", err.ID)
+		e.Message = fmt.Sprintf("no ID or text matches %.100q", unknown.ID)
 	}
 	return e
 }
@@ -384,7 +382,7 @@ func (x *Explorer) word(row int) wordAnswer {
 	a := wordAnswer{Word: x.model.Codes.IDs[row], Row: row, Active: code.Weights(), Nearest: []neighbour{}}
 	var words []string // words of the strongest dimensions
 	for _, w := range a.Active[:min(excerptDimensions, len(a.Active))] {
-		words = append(words, x.poleWords(w.Pole())...)
+		words = append(words, x.index.Words(w.Pole(), labelWords)...)
 	}
 	for _, n := range x.index.Nearest(code, nearestWords, row) {
 		a.Nearest = append(a.Nearest, neighbour{x.model.Codes.IDs[n.Row], n.Cosine})
@@ -406,14 +404,6 @@ func (x *Explorer) word(row int) wordAnswer {
 	return a
 }
 
-// poleWords returns the words that describe a pole.
-func (x *Explorer) poleWords(p interpret.Pole) []string {
-	if p.Negative {
-		return x.summary.Dimensions[p.Dimension].Bottom
-	}
-	return x.summary.Dimensions[p.Dimension].Top
-}
-
 // dimension returns the data of a dimension's page.
 func (x *Explorer) dimension(k int) dimensionAnswer {
 	positive, negative := interpret.Pole{Dimension: k}, interpret.Pole{Dimension: k, Negative: true}
@@ -425,7 +415,7 @@ func (x *Explorer) dimension(k int) dimensionAnswer {
 		Histogram: newHistogram(values, false),
 		Together:  x.together(k),
 	}
-	excerpts, bottom := x.poleWords(positive), x.poleWords(negative)
+	excerpts, bottom := x.summary.Dimensions[k].Top, x.summary.Dimensions[k].Bottom
 	a.Top = x.entries(x.index.Top(positive, listWords), &a.texts, excerpts)
 	a.Bottom = x.entries(x.index.Top(negative, listWords), &a.texts, bottom)
 	a.Distinctive = x.entries(x.index.Distinctive(positive, listWords), &a.texts, excerpts)

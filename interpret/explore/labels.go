@@ -89,20 +89,16 @@ func (x *Explorer) setStopWords(ctx context.Context, words, old []string) (*Expl
 	return x.rebuild()
 }
 
-// serveModel returns a handler that sends the summary, which a page requests first. If another process has changed the
-// stop words, it calls the function changed with an explorer that shows the new stop words.
-func (x *Explorer) serveModel(changed func(*Explorer)) http.Handler {
-	own := file("application/json", mustJSON(x.summary))
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if x.stopWordsChanged() {
-			if y, err := x.rebuild(); err == nil {
-				changed(y)
-				file("application/json", mustJSON(y.summary)).ServeHTTP(w, r)
-				return
-			}
+// current returns x or, if another process has changed the stop words, an explorer that shows the new stop words. The
+// site then serves that explorer.
+func (s *site) current(x *Explorer) *Explorer {
+	if x.stopWordsChanged() {
+		if y, err := x.rebuild(); err == nil {
+			s.show(y)
+			return y
 		}
-		own.ServeHTTP(w, r)
-	})
+	}
+	return x
 }
 
 // stopWordsChanged reports whether the stop words in the file have changed. It returns false if the file can't be read
@@ -124,24 +120,23 @@ func (x *Explorer) rebuild() (*Explorer, error) {
 	return y, err
 }
 
-// serveLabels returns a handler that first saves posted labels and stop words, and then sends all. [guard] refuses
-// other sites' requests. After a change of stop words, the handler calls the function changed with a new explorer.
-func (x *Explorer) serveLabels(changed func(*Explorer)) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// serveLabels returns a handler that first saves posted labels and stop words, and then sends all. The site refuses other
+// sites' requests. After a change of stop words, it serves a new explorer.
+func (x *Explorer) serveLabels(s *site) handler {
+	return func(w http.ResponseWriter, r *http.Request) (any, error) {
 		_, err := parameter(r, "", 0)
 		now := x
 		if err == nil && r.Method == http.MethodPost {
 			now, err = x.postLabel(w, r)
 		}
 		if err != nil {
-			fail(w, err)
-			return
+			return nil, err
 		}
 		if now != x {
-			changed(now)
+			s.show(now)
 		}
-		send(w, http.StatusOK, now.allLabels())
-	})
+		return now.allLabels(), nil
+	}
 }
 
 // postLabel saves the label or the stop words in a request, and returns an explorer that shows them. The request must

@@ -3,6 +3,7 @@ package explore
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -33,13 +34,6 @@ const (
 	side       = math.MaxUint16
 )
 
-// A place is the position of a point on a map.
-type place struct {
-	X      float32 `json:"x"` // 0 to 1
-	Y      float32 `json:"y"`
-	Region int     `json:"region"`
-}
-
 // A region is a part of a map.
 type region struct {
 	X      float32  `json:"x"` // centre
@@ -60,8 +54,10 @@ type dimensionMap struct {
 }
 
 type point struct {
-	Dimension int `json:"dimension"`
-	place
+	Dimension int     `json:"dimension"`
+	X         float32 `json:"x"` // 0 to 1
+	Y         float32 `json:"y"`
+	Region    int     `json:"region"`
 }
 
 // A rowMap is the map of words or texts. Its first five lists have an element for each point, in row order.
@@ -88,23 +84,24 @@ type colouring struct {
 	Values []string `json:"values"` // most frequent values, in decreasing order of frequency
 	Of     []int    `json:"of"`     // for each point, the index of its value in Values, or −1
 
-	column vectors.Column
-	counts []int // number of rows of each value
+	column   vectors.Column
+	frequent []topics.Value // Values with their counts
 }
 
 // layoutDimensions returns the map of live dimensions. Dimensions with nonzeros in the same rows are close.
 func (x *Explorer) layoutDimensions() dimensionMap {
-	n, dim := len(x.strongest), x.model.Dictionary.Dim
+	n, dim := len(x.summary.Strongest), x.model.Dictionary.Dim
 	atoms := make([]float32, 0, n*dim)
-	for _, k := range x.strongest {
+	for _, k := range x.summary.Strongest {
 		atoms = append(atoms, x.model.Dictionary.Atoms[k*dim:(k+1)*dim]...)
 	}
-	places, regions := divide(embedPoints(x.neighbours(min(links, n-1)), components(atoms, n, dim)))
+	at := embedPoints(x.neighbours(min(links, n-1)), components(atoms, n, dim))
+	regionOfPoint, regions := divide(at)
 	c := dimensionMap{Points: make([]point, n), Regions: regions}
 	regionOf := make([]int, x.model.Codes.Cols)
-	for i, k := range x.strongest {
-		c.Points[i] = point{k, places[i]}
-		regionOf[k] = places[i].Region
+	for i, k := range x.summary.Strongest {
+		c.Points[i] = point{k, float32(at[i][0]), float32(at[i][1]), regionOfPoint[i]}
+		regionOf[k] = regionOfPoint[i]
 	}
 	members := make([]interpret.Code, len(regions)) // the dimensions of each region
 	for k, norm := range x.columnNorms() {
@@ -142,13 +139,10 @@ func (x *Explorer) layoutRows() rowMap {
 		c.Region, c.Regions = topicRegions(rows, at, x.topics().table)
 		return c
 	}
-	var places []place
-	places, c.Regions = divide(at)
-	c.Region = make([]int, len(rows))
+	c.Region, c.Regions = divide(at)
 	members := make([]interpret.Query, len(c.Regions)) // the rows of each region
-	for i, p := range places {
-		c.Region[i] = p.Region
-		members[p.Region].Terms = append(members[p.Region].Terms, interpret.Term{Row: rows[i], Weight: 1})
+	for i, r := range c.Region {
+		members[r].Terms = append(members[r].Terms, interpret.Term{Row: rows[i], Weight: 1})
 	}
 	sums := make([]interpret.Code, len(c.Regions))
 	for r, m := range members {
@@ -177,9 +171,9 @@ func (x *Explorer) placeRows(rows []int) [][2]float64 {
 			linked[a] = append(linked[a], link{other.Row, max(2-2*other.Cosine, 0)})
 		}
 	})
-	placeOf := make(map[int32]place, len(x.strongest))
+	placeOf := make(map[int32]point, len(x.summary.Strongest))
 	for _, p := range x.dimensionMap().Points {
-		placeOf[int32(p.Dimension)] = p.place
+		placeOf[int32(p.Dimension)] = p
 	}
 	meanOf := func(code interpret.Code) (mean [2]float64) {
 		sum := 0.0
@@ -308,11 +302,15 @@ func labelRegions(index *interpret.Index, regions []region, codes []interpret.Co
 		}
 		return
 	}
-	groups := slices.Repeat([]int32{-1}, index.Codes.Rows)
+	regionOf := map[int]int{} // by text; the last region counts
 	for r, c := range codes {
 		for _, n := range index.Nearest(c, regionTexts) {
-			groups[n.Row] = int32(r)
+			regionOf[n.Row] = r
 		}
+	}
+	groups := make([][]int32, len(regions))
+	for _, row := range slices.Sorted(maps.Keys(regionOf)) {
+		groups[regionOf[row]] = append(groups[regionOf[row]], int32(row))
 	}
 	labels, _ := index.GroupLabels(groups, nil, regionWords)
 	for r, label := range labels {
@@ -325,22 +323,11 @@ func labelRegions(index *interpret.Index, regions []region, codes []interpret.Co
 func (x *Explorer) colourings(rows []int) []colouring {
 	all := []colouring{}
 	for _, column := range x.textColumns() {
-		counts := map[string]int{}
-		for _, row := range rows {
-			counts[column.Values[row]]++
-		}
-		c := colouring{Name: column.Name, Of: make([]int, len(rows)), column: column}
-		for value := range counts {
-			c.Values = append(c.Values, value)
-		}
-		slices.SortFunc(c.Values, func(a, b string) int {
-			return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
-		})
-		c.Values = c.Values[:min(grey, len(c.Values))]
+		c := colouring{Name: column.Name, Of: make([]int, len(rows)), column: column, frequent: topics.MostFrequent(column.Values, rows, grey)}
 		covered := 0
-		for _, value := range c.Values {
-			c.counts = append(c.counts, counts[value])
-			covered += counts[value]
+		for _, v := range c.frequent {
+			c.Values = append(c.Values, v.Value)
+			covered += v.Count
 		}
 		if len(c.Values) < 2 || 2*covered < len(rows) {
 			continue
@@ -350,13 +337,14 @@ func (x *Explorer) colourings(rows []int) []colouring {
 		}
 		for i, value := range c.Values {
 			c.Values[i] = text.Truncate(value, listedText)
+			c.frequent[i].Value = c.Values[i]
 		}
 		all = append(all, c)
 	}
 	return all
 }
 
-// neighbours returns, for each dimension in x.strongest, the k other dimensions whose columns have the largest
+// neighbours returns, for each dimension in x.summary.Strongest, the k other dimensions whose columns have the largest
 // cosines with its column, nearest first. Each link holds the squared distance of two columns, scaled to norm 1.
 //
 // The inner products of a dimension with all others are sums over its rows. To limit the number of
@@ -365,12 +353,12 @@ func (x *Explorer) neighbours(k int) [][]link {
 	codes := x.model.Codes
 	norms := x.columnNorms()
 	maxWords := max(50, int(1e9*float64(codes.Rows)/float64(codes.Nonzeros()+1)/float64(codes.Cols)))
-	near := make([][]link, len(x.strongest))
+	near := make([][]link, len(x.summary.Strongest))
 	parallel.Ranges(len(near), func(lo, hi int) {
 		products := make([]float64, codes.Cols)
 		for i := lo; i < hi; i++ {
 			clear(products)
-			rows, values := x.index.Dimension(x.strongest[i])
+			rows, values := x.index.Dimension(x.summary.Strongest[i])
 			n := min(maxWords, len(rows))
 			for j := range n {
 				j = j * len(rows) / n
@@ -382,9 +370,9 @@ func (x *Explorer) neighbours(k int) [][]link {
 			}
 			scale := float64(len(rows)) / float64(n)
 			nearest := ranking.Ranking{N: k}
-			for j, other := range x.strongest {
+			for j, other := range x.summary.Strongest {
 				if j != i {
-					nearest.Add(ranking.Item{Index: j, Score: scale * products[other] / norms[x.strongest[i]] / norms[other]})
+					nearest.Add(ranking.Item{Index: j, Score: scale * products[other] / norms[x.summary.Strongest[i]] / norms[other]})
 				}
 			}
 			for _, n := range nearest.Items() {
@@ -437,32 +425,28 @@ func components(atoms []float32, n, dim int) [][2]float64 {
 	return at
 }
 
-// divide partitions points into regions by k-means.
-func divide(at [][2]float64) ([]place, []region) {
-	n := len(at)
-	if n == 0 {
-		return []place{}, []region{}
+// divide partitions points by k-means. It returns the index of each point's region, and the regions.
+func divide(at [][2]float64) (regionOf []int, regions []region) {
+	if len(at) == 0 {
+		return []int{}, []region{}
 	}
-	places := make([]place, n)
 	var coordinates []float32
-	for i, p := range at {
-		places[i] = place{X: float32(p[0]), Y: float32(p[1])}
-		coordinates = append(coordinates, places[i].X, places[i].Y)
+	for _, p := range at {
+		coordinates = append(coordinates, float32(p[0]), float32(p[1]))
 	}
-	regions := make([]region, int(math.Ceil(math.Sqrt(float64(min(n, maxAnchors)))/2.5)))
-	regionOf, _ := cluster.KMeans(context.Background(), coordinates, 2, len(regions), 1) // never cancelled
+	regions = make([]region, int(math.Ceil(math.Sqrt(float64(min(len(at), maxAnchors)))/2.5)))
+	regionOf, _ = cluster.KMeans(context.Background(), coordinates, 2, len(regions), 1) // never cancelled
 	sizes := make([]float32, len(regions))
-	for i := range places {
-		p, r := &places[i], &regions[regionOf[i]]
-		p.Region = regionOf[i]
-		sizes[p.Region]++
-		r.X += (p.X - r.X) / sizes[p.Region]
-		r.Y += (p.Y - r.Y) / sizes[p.Region]
+	for i, of := range regionOf {
+		r := &regions[of]
+		sizes[of]++
+		r.X += (coordinates[2*i] - r.X) / sizes[of]
+		r.Y += (coordinates[2*i+1] - r.Y) / sizes[of]
 	}
 	for i := range regions {
 		regions[i].Parent, regions[i].Colour = -1, chooseColour(regions[:i], regions[i])
 	}
-	return places, regions
+	return regionOf, regions
 }
 
 // chooseColour returns a colour for r: the colour whose nearest region in the slice others is farthest from r.

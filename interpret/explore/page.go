@@ -114,7 +114,7 @@ func (x *Explorer) WritePage(w io.Writer, words []string, dimensions []int) erro
 	}
 	// Only dimensions on the page stay in the list of the strongest.
 	data.Model.Strongest = []int{}
-	for _, k := range x.strongest {
+	for _, k := range x.summary.Strongest {
 		if _, ok := data.Dimensions[strconv.Itoa(k)]; ok {
 			data.Model.Strongest = append(data.Model.Strongest, k)
 		}

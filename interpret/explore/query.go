@@ -2,7 +2,6 @@ package explore
 
 import (
 	"cmp"
-	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -83,13 +82,8 @@ func (x *Explorer) answerQuery(query, steer string) (a queryAnswer, err error) {
 	}
 	q, err := x.index.Parse(query, x.currentLabels())
 	embeds := x.options.Embed != nil && q.Kind == interpret.QuerySearch // even if no text contains words of the query
-	if embeds {
-		err = nil
-	}
-	if unknown, ok := errors.AsType[*interpret.UnknownIDError](err); ok {
-		return a, x.unknownWord(unknown)
-	} else if err != nil {
-		return a, badRequest("%v", err)
+	if err != nil && !embeds {
+		return a, x.requestError(err)
 	}
 	a = queryAnswer{Kind: q.Kind, Dimension: q.Dimension, Without: q.Without, Total: q.Total, Matched: q.Matched,
 		Words: []string{}, Weights: []float64{}, Unknown: append([]string{}, q.Unknown...)}

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -70,48 +71,73 @@ func forbidden(format string, args ...any) error {
 // be an IP address, localhost or host, which may be empty. This prevents DNS rebinding. Handler also refuses
 // requests for data by other sites' pages.
 func (x *Explorer) Handler(host string) http.Handler {
-	site := new(site)
+	site := &site{host: host, frames: "'none'"}
 	site.show(x)
-	frames := "'none'"
 	if x.options.Frames {
-		frames = "http://localhost:* http://127.0.0.1:* https://localhost:* https://127.0.0.1:* vscode-webview: vscode-file:"
+		site.frames = "http://localhost:* http://127.0.0.1:* https://localhost:* https://127.0.0.1:* vscode-webview: vscode-file:"
 	}
-	return guard(host, frames, site)
+	return site
 }
 
-// A site serves an explorer, and replaces it when stop words change.
-type site struct{ routes atomic.Pointer[routes] }
+// A site serves an explorer, and replaces it when stop words change. It refuses requests of other sites. It maps exact
+// paths to handlers. Unlike [http.ServeMux], it redirects nothing to a cleaner path.
+type site struct {
+	host, frames string // host name, and the sources that may show the page in a frame
+	routes       atomic.Pointer[map[string]http.Handler]
+}
 
-func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.routes.Load().ServeHTTP(w, r) }
+// labelsPath is the only path that accepts changes.
+const labelsPath = "/data/labels"
+
+func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("Content-Security-Policy", "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors "+s.frames)
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Cache-Control", "no-cache") // the next model may have the same address
+	handler, ok := (*s.routes.Load())[r.URL.Path]
+	allowed := []string{http.MethodGet, http.MethodHead}
+	if r.URL.Path == labelsPath {
+		allowed = append(allowed, http.MethodPost)
+	}
+	switch list := strings.Join(allowed, ", "); {
+	case !ownHost(r.Host, s.host):
+		fail(w, forbidden("the host name %.100q is not served: use the IP address, or serve under this name", r.Host))
+	case !sameOrigin(r):
+		fail(w, forbidden("other sites can't read the data of this page"))
+	case !ok:
+		fail(w, notFound("no such page"))
+	case !slices.Contains(allowed, r.Method):
+		header.Set("Allow", list)
+		fail(w, &RequestError{Status: http.StatusMethodNotAllowed, Message: list + " only"})
+	default:
+		handler.ServeHTTP(w, r)
+	}
+}
 
 func (s *site) show(x *Explorer) {
-	mux := x.routes(s.show)
-	s.routes.Store(&mux)
-}
-
-// routes returns the handlers of the page and its data. They call the function changed to replace the explorer.
-func (x *Explorer) routes(changed func(*Explorer)) routes {
-	mux := routes{
+	routes := map[string]http.Handler{
 		"/":               file("text/html; charset=utf-8", page(nil)),
 		"/explore.css":    file("text/css; charset=utf-8", mustAsset("explore.css")),
 		"/explore.js":     file("text/javascript; charset=utf-8", mustAsset(scripts...)),
 		"/icon.svg":       file("image/svg+xml", mustAsset("icon.svg")),
-		"/data/model":     x.serveModel(changed),
+		"/data/model":     x.answer("", func(string) (any, error) { return s.current(x).summary, nil }),
 		"/data/map":       x.answer("", func(string) (any, error) { return x.dimensionMap(), nil }),
 		"/data/rows":      x.answer("", func(string) (any, error) { return x.rowMap(), nil }),
 		"/data/word":      x.answer("word", x.answerWord),
 		"/data/dimension": x.answer("dimension", x.answerDimension),
-		"/data/query":     http.HandlerFunc(x.serveQuery),
-		"/data/labels":    x.serveLabels(changed),
+		"/data/query":     handler(x.serveQuery),
+		labelsPath:        x.serveLabels(s),
 		"/data/complete":  x.answer("prefix", x.complete),
 		"/data/texts":     x.answer("rows", x.answerTexts),
 	}
 	if x.summary.Themes > 0 {
-		mux["/data/topics"] = x.answer("", func(string) (any, error) { return x.topics(), nil })
-		mux["/data/duplicates"] = x.answer("", func(string) (any, error) { return x.duplicates(), nil })
-		mux["/data/topic"] = x.answer("topic", x.answerTopic)
+		routes["/data/topics"] = x.answer("", func(string) (any, error) { return x.topics(), nil })
+		routes["/data/duplicates"] = x.answer("", func(string) (any, error) { return x.duplicates(), nil })
+		routes["/data/topic"] = x.answer("topic", x.answerTopic)
 	}
-	return mux
+	s.routes.Store(&routes)
 }
 
 // maxParameter returns the largest length of a parameter in bytes. Each word of the model is allowed.
@@ -183,51 +209,6 @@ func (x *Explorer) columnValues(row int) []string {
 	return values
 }
 
-// routes maps exact paths to handlers. Unlike [http.ServeMux], it redirects nothing to a cleaner path.
-type routes map[string]http.Handler
-
-// labelsPath is the only path that accepts changes.
-const labelsPath = "/data/labels"
-
-func (m routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	handler, ok := m[r.URL.Path]
-	changes := r.URL.Path == labelsPath
-	switch {
-	case !ok:
-		fail(w, notFound("no such page"))
-	case r.Method != http.MethodGet && r.Method != http.MethodHead && !(r.Method == http.MethodPost && changes):
-		allowed := "GET, HEAD"
-		if changes {
-			allowed += ", POST"
-		}
-		w.Header().Set("Allow", allowed)
-		fail(w, &RequestError{Status: http.StatusMethodNotAllowed, Message: allowed + " only"})
-	default:
-		handler.ServeHTTP(w, r)
-	}
-}
-
-// guard refuses requests of other sites. The argument frames lists the sources that may show the page in a frame.
-func guard(host, frames string, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		header := w.Header()
-		header.Set("Content-Security-Policy", "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors "+frames)
-		header.Set("Cross-Origin-Resource-Policy", "same-origin")
-		header.Set("Referrer-Policy", "no-referrer")
-		header.Set("X-Content-Type-Options", "nosniff")
-		header.Set("Cache-Control", "no-cache") // the next model may have the same address
-		if !ownHost(r.Host, host) {
-			fail(w, forbidden("the host name %.100q is not served: use the IP address, or serve under this name", r.Host))
-			return
-		}
-		if err := sameOrigin(r); err != nil {
-			fail(w, err)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
 // ownHost reports whether a Host header names this machine. It ignores the port, which a tunnel changes.
 func ownHost(header, host string) bool {
 	u, err := url.Parse("//" + header)
@@ -241,22 +222,15 @@ func ownHost(header, host string) bool {
 	return name == "localhost" || name != "" && name == strings.ToLower(host)
 }
 
-// sameOrigin returns an error if another site's page makes the request, except by a link to the page.
-func sameOrigin(r *http.Request) error {
-	refused := forbidden("other sites can't read the data of this page")
+// sameOrigin returns false if another site's page makes the request, except by a link to the page.
+func sameOrigin(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
 	// Behind a proxy with HTTPS the scheme differs, and Sec-Fetch-Site shows that the origins are the same.
 	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host && (origin != "https://"+r.Host || site != "same-origin") {
-		return refused
+		return false
 	}
-	switch site {
-	case "", "same-origin", "none": // none: typed into the browser
-		return nil
-	}
-	if r.URL.Path == "/" && r.Header.Get("Sec-Fetch-Mode") == "navigate" {
-		return nil
-	}
-	return refused
+	isLink := r.URL.Path == "/" && r.Header.Get("Sec-Fetch-Mode") == "navigate"
+	return isLink || slices.Contains([]string{"", "same-origin", "none"}, site) // none: typed into the browser
 }
 
 // file serves constant bytes.
@@ -275,27 +249,29 @@ func file(contentType string, content []byte) http.Handler {
 // the request must have no parameter.
 func (x *Explorer) answer(name string, f func(value string) (any, error)) http.Handler {
 	limit := x.maxParameter()
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return handler(func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		value, err := parameter(r, name, limit)
-		var data any
-		if err == nil {
-			data, err = f(value)
+		if err != nil {
+			return nil, err
 		}
-		respond(w, data, err)
+		return f(value)
 	})
 }
 
 // serveQuery answers the parameter "query", steered by the optional parameter "steer".
-func (x *Explorer) serveQuery(w http.ResponseWriter, r *http.Request) {
+func (x *Explorer) serveQuery(_ http.ResponseWriter, r *http.Request) (any, error) {
 	query, err := parameter(r, "query", x.maxParameter(), "steer")
-	var data any
-	if err == nil {
-		data, err = x.answerQuery(query, r.URL.Query().Get("steer"))
+	if err != nil {
+		return nil, err
 	}
-	respond(w, data, err)
+	return x.answerQuery(query, r.URL.Query().Get("steer"))
 }
 
-func respond(w http.ResponseWriter, data any, err error) {
+// A handler returns the data of an answer, which is sent as JSON.
+type handler func(w http.ResponseWriter, r *http.Request) (any, error)
+
+func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	data, err := h(w, r)
 	if err != nil {
 		fail(w, err)
 		return

@@ -212,8 +212,8 @@ func TestServe(t *testing.T) {
 // docs/reference/explorer.md documents each path and each field of its answer.
 func TestDataIsDocumented(t *testing.T) {
 	api, fields := documentedAPI(t)
-	mux := newExplorer(t, testTopics(), "test").routes(nil)
-	for path := range mux {
+	site := newExplorer(t, testTopics(), "test").Handler("").(*site)
+	for path := range *site.routes.Load() {
 		if _, documented := api[path]; !documented {
 			t.Errorf("%s is not in the documents", path)
 		}
@@ -228,7 +228,7 @@ func TestDataIsDocumented(t *testing.T) {
 			targets = []string{""}
 		}
 		for _, query := range targets {
-			for field := range answered[map[string]any](t, mux, path+query) {
+			for field := range answered[map[string]any](t, site, path+query) {
 				if field != "texts" && !slices.Contains(fields[path], field) { // texts are in all answers
 					t.Errorf("%s answers %s with %q, which is not in its row of docs/reference/explorer.md: %q", path, query, field, fields[path])
 				}

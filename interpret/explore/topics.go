@@ -77,6 +77,7 @@ type typicalAnswer struct {
 func (x *Explorer) tabulate() *topicTable {
 	table, _ := topics.New(context.Background(), x.model, x.index, x.summary.Topics) // never cancelled, so that there are no errors
 	t := &topicTable{Columns: []breakdown{}, Courses: []course{}, Blank: table.Blank, table: table}
+	t.Topics, t.Subtopics = slices.Clone(table.Topics), slices.Clone(table.Subtopics) // without the values of columns
 	t.Outliers = x.outliers(t)
 	for _, c := range x.textColumns() {
 		if table.OverTime(c.Values, "") == nil && len(table.Periods) > 1 {
@@ -89,21 +90,11 @@ func (x *Explorer) tabulate() *topicTable {
 	}
 	for _, c := range x.colourings(all) {
 		if !slices.ContainsFunc(t.Courses, func(other course) bool { return other.Name == c.Name }) {
-			t.Columns = append(t.Columns, x.breakDown(table, c))
+			t.Columns = append(t.Columns, breakDown(table, c))
 		}
 	}
 	slices.SortStableFunc(t.Columns, func(a, b breakdown) int { return cmp.Compare(agreement(b), agreement(a)) })
-	t.Topics, t.Subtopics = withoutValues(table.Topics), withoutValues(table.Subtopics)
 	return t
-}
-
-// withoutValues returns a copy of a list without values of columns.
-func withoutValues(list []topics.Topic) []topics.Topic {
-	list = slices.Clone(list)
-	for i := range list {
-		list[i].Values = nil
-	}
-	return list
 }
 
 // textColumns returns the columns that a user can select.
@@ -125,19 +116,15 @@ func countValues(list []topics.Topic) [][]int {
 	return counts
 }
 
-func (x *Explorer) breakDown(table *topics.Table, c colouring) breakdown {
-	b := breakdown{Name: c.Name}
-	for i, n := range c.counts {
-		b.All = append(b.All, topics.Value{Value: c.Values[i], Count: n, Share: float64(n) / float64(x.model.Codes.Rows)})
-	}
+func breakDown(table *topics.Table, c colouring) breakdown {
+	b := breakdown{Name: c.Name, All: c.frequent}
 	table.BreakDown(c.column.Values, listedValues)
-	copyValues := func(list []topics.Topic) (values [][]topics.Value) {
-		for _, t := range list {
-			values = append(values, append([]topics.Value{}, t.Values...))
-		}
-		return values
+	for _, t := range table.Topics {
+		b.Topics = append(b.Topics, t.Values)
 	}
-	b.Topics, b.Subtopics = copyValues(table.Topics), copyValues(table.Subtopics)
+	for _, t := range table.Subtopics {
+		b.Subtopics = append(b.Subtopics, t.Values)
+	}
 	return b
 }
 

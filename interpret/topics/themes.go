@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"sort"
 
 	"overcomplete/internal/cluster"
 	"overcomplete/internal/parallel"
@@ -95,21 +94,13 @@ func appendThemes(codes *vectors.CSR, themes []int32, cosines []float32, chance 
 		n = 0
 	}
 	themes, cosines = themes[:n], cosines[:n]
-	sort.Sort(byTheme{themes, cosines})
+	for i := range themes { // sort by theme
+		for j := i; j > 0 && themes[j] < themes[j-1]; j-- {
+			themes[j], themes[j-1] = themes[j-1], themes[j]
+			cosines[j], cosines[j-1] = cosines[j-1], cosines[j]
+		}
+	}
 	codes.AppendRow(themes, cosines)
-}
-
-// byTheme sorts themes and their cosines by the numbers of the themes.
-type byTheme struct {
-	themes  []int32
-	cosines []float32
-}
-
-func (b byTheme) Len() int           { return len(b.themes) }
-func (b byTheme) Less(i, j int) bool { return b.themes[i] < b.themes[j] }
-func (b byTheme) Swap(i, j int) {
-	b.themes[i], b.themes[j] = b.themes[j], b.themes[i]
-	b.cosines[i], b.cosines[j] = b.cosines[j], b.cosines[i]
 }
 
 // AssignDimensions sets t.Dimensions from the codes of the rows, V×K. The theme of dimension k is the theme with the

@@ -136,18 +136,15 @@ func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*
 		}
 	})
 	tree.addRows(t.ThemeOf)
-	labels, reach := tree.label(x, t.ThemeOf, themes.Topics)
-	add := func(to *[]Topic, id ID, rows []int32, parent ID) {
+	labels, reach := tree.label(x, themes.Topics)
+	var add func(to *[]Topic, id, parent ID, rows, children []int32)
+	add = func(to *[]Topic, id, parent ID, rows, children []int32) {
 		topic := labels[id]
 		topic.ID, topic.Parent, topic.rows, topic.Count = id, parent, rows, len(rows)
 		topic.Share = float64(len(rows)) / float64(codes.Rows)
 		*to = append(*to, topic)
-	}
-	var below func(parent ID, ids []int32)
-	below = func(parent ID, ids []int32) {
-		for _, id := range tree.largestFirst(ids) {
-			add(&t.Subtopics, ID(id), tree.rowsOf(id), parent)
-			below(ID(id), tree.children(id))
+		for _, child := range tree.largestFirst(children) {
+			add(&t.Subtopics, ID(child), id, tree.rowsOf(child), tree.children(child))
 		}
 	}
 	mean := float64(codes.Rows) / float64(number)
@@ -163,8 +160,7 @@ func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*
 		}
 	}
 	for _, id := range tree.largestFirst(broad) {
-		add(&t.Topics, ID(id), tree.rowsOf(id), None)
-		below(ID(id), tree.children(id))
+		add(&t.Topics, ID(id), None, tree.rowsOf(id), tree.children(id))
 	}
 	var rest []int32
 	for _, id := range small {
@@ -178,33 +174,39 @@ func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*
 		}
 	}
 	if other := ID(len(labels) - 1); len(rest) > 0 {
-		add(&t.Topics, other, rest, None)
-		below(other, small)
+		add(&t.Topics, other, None, rest, small)
 	}
 	for _, topic := range t.Topics {
 		for _, i := range topic.rows {
 			t.Rows[i] = topic.ID
 		}
 	}
-	for _, topics := range [][]Topic{t.Topics, t.Subtopics} {
-		if err := parallel.Each(ctx, len(topics), func(i int) { topics[i].Examples = topics[i].Typical(x, exampleRows, exampleText) }); err != nil {
-			return nil, err
-		}
+	if err := t.each(ctx, func(topic *Topic) { topic.Examples = topic.Typical(x, exampleRows, exampleText) }); err != nil {
+		return nil, err
 	}
 	return t, ctx.Err()
+}
+
+// each calls f for all topics, several at once.
+func (t *Table) each(ctx context.Context, f func(topic *Topic)) error {
+	broad := len(t.Topics)
+	return parallel.Each(ctx, broad+len(t.Subtopics), func(i int) {
+		if i < broad {
+			f(&t.Topics[i])
+		} else {
+			f(&t.Subtopics[i-broad])
+		}
+	})
 }
 
 // label returns a labelled topic for each branch, by id, and one more for "other". It also returns the share of each
 // branch's texts that contain a word of the label (see [interpret.Index.GroupLabels]). The argument broad is the
 // default number of broad topics.
-func (t *tree) label(x *interpret.Index, themeOf []ID, broad int) (topics []Topic, reach []float64) {
-	groups, ranges := make([]int32, len(themeOf)), make([][2]int32, len(t.branches))
-	for i, theme := range themeOf {
-		groups[i] = int32(theme)
-	}
+func (t *tree) label(x *interpret.Index, broad int) (topics []Topic, reach []float64) {
+	groups, ranges := make([][]int32, len(t.branches)), make([][2]int32, len(t.branches))
 	for id, b := range t.branches {
-		if len(t.rowsOf(int32(id))) > 0 && t.smallest(int32(id)) == int32(id) {
-			ranges[id] = [2]int32{b.lo, b.hi}
+		if rows := t.rowsOf(int32(id)); len(rows) > 0 && t.smallest(int32(id)) == int32(id) {
+			groups[id], ranges[id] = rows, [2]int32{b.lo, b.hi}
 		}
 	}
 	words, reach := x.GroupLabels(groups, ranges, labelWords)
@@ -257,24 +259,15 @@ func (t *tree) largestFirst(ids []int32) []int32 {
 // that share a passage of eight words with another example. It considers at most 1,000 rows.
 func (t *Topic) Typical(x *interpret.Index, n, length int) []Example {
 	rows := t.Spread(maxRows)
-	mean := make([]float64, x.Codes.Cols)
 	lengths := make([]int, len(rows))
-	for at, i := range rows {
-		code, norm := x.Code(i), x.Norm(i)
-		for j, k := range code.Index {
-			mean[k] += float64(code.Value[j]) / norm
-		}
-		if x.Codes.Texts != nil {
+	if x.Codes.Texts != nil {
+		for at, i := range rows {
 			lengths[at] = len(x.Codes.Texts.Text[i])
 		}
 	}
 	quartiles := slices.Sorted(slices.Values(lengths))
 	ranked := ranking.Ranking{N: len(rows)}
-	for at, i := range rows {
-		code, norm, score := x.Code(i), x.Norm(i), 0.0
-		for j, k := range code.Index {
-			score += mean[k] * float64(code.Value[j]) / norm
-		}
+	for at, score := range interpret.Centrality(x, rows) {
 		if last := len(rows) - 1; lengths[at] < quartiles[last/4] || lengths[at] > quartiles[3*last/4] {
 			score -= 2 * float64(len(rows)) // no other score is lower than −len(rows)
 		}
@@ -294,8 +287,9 @@ func (t *Topic) Typical(x *interpret.Index, n, length int) []Example {
 			}
 			e := Example{Row: rows[item.Index], Word: x.Codes.IDs[rows[item.Index]]}
 			passages := passagesOf(x.Codes.Name(e.Row))
-			if at, ok := firstTaken(taken, passages); ok {
-				found[at].Alike++
+			isTaken := func(passage uint64) bool { _, ok := taken[passage]; return ok }
+			if i := slices.IndexFunc(passages, isTaken); i >= 0 {
+				found[taken[passages[i]]].Alike++
 				done[item.Index] = true
 				continue
 			}
@@ -314,15 +308,6 @@ func (t *Topic) Typical(x *interpret.Index, n, length int) []Example {
 		}
 	}
 	return found
-}
-
-func firstTaken(taken map[uint64]int, passages []uint64) (index int, ok bool) {
-	for _, passage := range passages {
-		if index, ok = taken[passage]; ok {
-			return index, true
-		}
-	}
-	return 0, false
 }
 
 var seed = maphash.MakeSeed()
@@ -366,21 +351,16 @@ func (t *Topic) Spread(n int) []int {
 
 // Rename sets the Label of each topic that has a name in labels.
 func (t *Table) Rename(labels interpret.Labels) {
-	for _, topics := range [][]Topic{t.Topics, t.Subtopics} {
-		for i := range topics {
-			topics[i].Label = cmp.Or(labels.Topic(int(topics[i].ID)), topics[i].Label)
-		}
-	}
+	t.each(context.Background(), func(topic *Topic) { topic.Label = cmp.Or(labels.Topic(int(topic.ID)), topic.Label) })
 }
 
 // BreakDown sets the Values of topics to the n most frequent values of a column, which holds a value
 // for each row. It ignores empty values.
 func (t *Table) BreakDown(column []string, n int) {
-	for _, topics := range [][]Topic{t.Topics, t.Subtopics} {
-		parallel.Each(context.Background(), len(topics), func(i int) {
-			topics[i].Values = mostFrequent(column, topics[i].rows, n)
-		})
-	}
+	t.each(context.Background(), func(topic *Topic) {
+		values := slices.DeleteFunc(MostFrequent(column, topic.rows, n+1), func(v Value) bool { return v.Value == "" })
+		topic.Values = values[:min(n, len(values))]
+	})
 }
 
 // maxPeriods limits the periods that contain the middle 90 % of the dates, if OverTime chooses their length.
@@ -406,31 +386,29 @@ func (t *Table) OverTime(column []string, by string) error {
 	for _, p := range s.Periods {
 		t.Periods = append(t.Periods, Value{p.Label, p.Count, float64(p.Count) / float64(len(column)), p.AfterGap})
 	}
-	for _, topics := range [][]Topic{t.Topics, t.Subtopics} {
-		parallel.Each(context.Background(), len(topics), func(i int) {
-			values := make([]Value, len(s.Periods))
-			for _, row := range topics[i].rows {
-				if p := s.Of[row]; p >= 0 {
-					values[p].Count++
-				}
+	t.each(context.Background(), func(topic *Topic) {
+		topic.Values = make([]Value, len(s.Periods))
+		for _, row := range topic.rows {
+			if p := s.Of[row]; p >= 0 {
+				topic.Values[p].Count++
 			}
-			for p := range values {
-				values[p].Value, values[p].Share = s.Periods[p].Label, float64(values[p].Count)/float64(topics[i].Count)
-			}
-			topics[i].Values = values
-		})
-	}
+		}
+		for p := range topic.Values {
+			v := &topic.Values[p]
+			v.Value, v.Share = s.Periods[p].Label, float64(v.Count)/float64(topic.Count)
+		}
+	})
 	return nil
 }
 
-func mostFrequent(column []string, rows []int32, n int) []Value {
+// MostFrequent returns the n most frequent values of a column in the given rows. Equal counts are in the order of the
+// values.
+func MostFrequent[R int | int32](column []string, rows []R, n int) []Value {
 	counts := map[string]int{}
 	for _, i := range rows {
-		if column[i] != "" {
-			counts[column[i]]++
-		}
+		counts[column[i]]++
 	}
-	var values []Value
+	values := []Value{}
 	for value, count := range counts {
 		values = append(values, Value{Value: value, Count: count, Share: float64(count) / float64(len(rows))})
 	}
