@@ -60,6 +60,9 @@ func TestEmbedderLate(t *testing.T) {
 	if string(line) != `"c"` {
 		t.Errorf("the answer after a late one is %s, %v", line, err)
 	}
+	if line, err = e.ask("d"); string(line) != `"d"` {
+		t.Errorf("the next answer is %s, %v", line, err)
+	}
 }
 
 // The processes that a command starts end with it.

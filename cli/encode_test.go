@@ -71,6 +71,8 @@ func TestEncode(t *testing.T) {
 		})
 	}
 
+	checkPrints(t, dir, "encode b new.txt -o zeros --lambda 1000", "0.0 nonzeros per row", "warning: all codes are zero: use a smaller --lambda")
+
 	// The output of encode is a model that can encode, too.
 	dir.MustRun(t, "encode a new.txt -o out --force --nonzeros 4")
 	dir.MustRun(t, "encode out new.txt -o again")

@@ -173,6 +173,11 @@ func TestTopics(t *testing.T) {
 	dir.MustRun(t, "train in.txt -o topics -k 20 --topics 3")
 	dir.MustRun(t, "train in.txt -o texts -k 20 --rows texts")
 	dir.MustRun(t, "train in.txt -o none -k 20 --rows texts --topics 0")
+	stdout, _ := dir.MustRun(t, "train in.txt -o few -k 20 --topics 20")
+	few := runJSON[struct{ Topics []any }](t, dir, "topics few --json").Topics
+	if len(few) == 20 || !strings.Contains(stdout, fmt.Sprintf("\n%d topics (", len(few))) {
+		t.Errorf("%d topics:\n%s", len(few), stdout)
+	}
 	for _, line := range []string{"topics topics --json", "topics topics --topics 5 --json"} {
 		got := runJSON[struct {
 			Topics, Subtopics []struct{ Count int }
@@ -187,7 +192,7 @@ func TestTopics(t *testing.T) {
 			t.Errorf("%s: %+v", line, got)
 		}
 	}
-	stdout, _ := dir.MustRun(t, "topics topics")
+	stdout, _ = dir.MustRun(t, "topics topics")
 	dir.MustRun(t, "encode topics in.txt -o again")
 	checkOutput(t, dir, "topics again", stdout)
 	stdout, _ = dir.MustRun(t, "export topics -f topics -o -")

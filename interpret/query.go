@@ -107,10 +107,11 @@ func (x *Index) Parse(query string, labels Labels) (Query, error) {
 	tokens := x.tokens(query)
 	sum := slices.ContainsFunc(tokens, isOperator)
 	text, quoted := trimQuotes(query)
+	whole := quoted && len(text) < len(strings.TrimLeft(query, quotes)) && !strings.ContainsAny(text, quotes)
 	switch {
-	case x.Codes.Texts != nil && (quoted || !sum || !x.allKnown(tokens)):
+	case x.Codes.Texts != nil && (whole || !sum || !x.allKnown(tokens)):
 		q, err := x.parseSearch(text)
-		q.Quoted = quoted
+		q.Quoted = whole
 		return q, err
 	case quoted:
 		return x.parseText(strings.Fields(text))
@@ -156,13 +157,14 @@ func (x *Index) parseExcluded(token string) (k int, ok bool) {
 	return int(n), marked && err == nil && !word
 }
 
+const quotes = `"“”„«»`
+
 // trimQuotes removes quotation marks around a text that begins with one.
 func trimQuotes(s string) (text string, quoted bool) {
-	const marks = `"“”„«»`
-	if !strings.ContainsRune(marks, []rune(s)[0]) {
+	if !strings.ContainsRune(quotes, []rune(s)[0]) {
 		return s, false
 	}
-	return strings.Trim(s, marks), true
+	return strings.Trim(s, quotes), true
 }
 
 const operators = "+-−–"

@@ -149,12 +149,13 @@ func textIndex(texts ...string) *Index {
 func TestParseTexts(t *testing.T) {
 	x := textIndex("the king - a man", "a woman", "the king", "no")
 	for query, want := range map[string]Query{
-		"d2":       {Kind: QueryWords, Terms: []Term{{2, 1}}},
-		"d2 - d1":  {Kind: QuerySum, Terms: []Term{{2, 1}, {1, -1}}},
-		"the king": {Kind: QuerySearch, Rows: []int{2, 0}, Total: 2, Matched: []string{"the", "king"}},
-		`"WOMAN"`:  {Kind: QuerySearch, Rows: []int{1}, Total: 1, Matched: []string{"woman"}, Quoted: true},
-		`"d1 - a"`: {Kind: QuerySearch, Rows: []int{1, 0}, Total: 2, Matched: []string{"a"}, Unknown: []string{"d1"}, Quoted: true},
-		"2":        {Kind: QueryDimension, Dimension: 2},
+		"d2":        {Kind: QueryWords, Terms: []Term{{2, 1}}},
+		"d2 - d1":   {Kind: QuerySum, Terms: []Term{{2, 1}, {1, -1}}},
+		"the king":  {Kind: QuerySearch, Rows: []int{2, 0}, Total: 2, Matched: []string{"the", "king"}},
+		`"woman" a`: {Kind: QuerySearch, Rows: []int{1}, Total: 1, Matched: []string{"woman"}},
+		`"WOMAN"`:   {Kind: QuerySearch, Rows: []int{1}, Total: 1, Matched: []string{"woman"}, Quoted: true},
+		`"d1 - a"`:  {Kind: QuerySearch, Rows: []int{1, 0}, Total: 2, Matched: []string{"a"}, Unknown: []string{"d1"}, Quoted: true},
+		"2":         {Kind: QueryDimension, Dimension: 2},
 	} {
 		if got, err := x.Parse(query, nil); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %+v, error %v, want %+v", query, got, err, want)

@@ -153,7 +153,8 @@ func firstLines(r *bufio.Reader, pipe bool) (head []byte, whole bool, err error)
 	for lines := 0; len(head) < limit && !(pipe && lines >= pipeLines); {
 		before := len(head)
 		if _, err = r.Peek(before + 1); err == io.EOF {
-			return head, true, nil
+			head, err = r.Peek(before) // the call of Peek may have moved the buffer
+			return head, true, err
 		} else if err != nil {
 			return nil, false, err
 		}

@@ -67,7 +67,7 @@ func (r *reader) newList(ctx context.Context, path string, f *storedFile) (*word
 		l.table, blocks, err = format.Open(&content{stored, size, f}, columns)
 	} else if format, start, problem := detectRecords(head, 0, whole); problem == errJSONArray {
 		return nil, problem
-	} else if format != nil && isTable(format, o.TextColumn+o.IDColumn != "", head[start:], whole) {
+	} else if format != nil && isTable(format, o.TextColumn != "", head[:start], head[start:], whole) {
 		stored.Discard(start)
 		h := heading{lines: bytes.Count(head[:start], newline), record: format}
 		l.format, l.lines = format.name(), true
@@ -99,16 +99,16 @@ func (r *reader) newList(ctx context.Context, path string, f *storedFile) (*word
 	return l, nil
 }
 
-// isTable reports whether a list is a table with the given first rows, not texts whose first line looks like a header or
-// an object. In JSON, the second line must begin an object, too. In CSV, an option must name a column, or the header must
-// name a column of words or texts and fit most of the rows.
-func isTable(f recordFormat, named bool, rows []byte, whole bool) bool {
+// isTable reports whether a list is a table with the given header and first rows. Texts whose first line names columns by
+// chance, such as "Content, price and quality were good.", aren't: in them, a space follows the comma. A CSV file with
+// such a header must fit most of the rows. If named is set, an option names a column of the list.
+func isTable(f recordFormat, named bool, header, rows []byte, whole bool) bool {
 	c, ok := f.(*csvFormat)
-	if !ok {
-		_, rest, _ := bytes.Cut(bytes.TrimSpace(rows), newline)
-		return len(rest) == 0 || jsonParser{b: rest}.beginsObject()
+	if !ok || named {
+		return true
 	}
-	return len(c.names) > 1 && (named || slices.ContainsFunc(c.names, tabular.NamesTexts) && c.fits(rows, whole))
+	tidy := !bytes.Contains(header, []byte{c.comma, ' '}) && !slices.Contains(c.names, "")
+	return len(c.names) > 1 && slices.ContainsFunc(c.names, tabular.NamesTexts) && (tidy || c.fits(rows, whole))
 }
 
 // readLines makes a list read the lines of content. The first lines determine the kind of rows.

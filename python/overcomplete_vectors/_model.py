@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import re
 import struct
 import subprocess
 import tempfile
@@ -200,7 +201,8 @@ class Model:
         """
         if self._texts is None:
             raise ValueError(f"{self.path}: the rows are words, not texts to search: see nearest")
-        found = json.loads(run("nearest", self._unchanged_path, *option("-n", n), "--json", "--", f'"{query}"'))
+        words = re.sub('["“”„«»]', " ", query)
+        found = json.loads(run("nearest", self._unchanged_path, *option("-n", n), "--json", "--", f'"{words}"'))
         return self._rows_table(np.array([self.row(text["word"]) for text in found["texts"]]))
 
     def _steer(self, more: Mapping[int, float], less: Mapping[int, float]) -> np.ndarray:

@@ -91,7 +91,7 @@ def run(*args: Any, verbose: bool = False, cwd: Path | None = None) -> str:
     TypeError for arguments of other types.
     """
     for i, arg in enumerate(args):
-        if not is_table(arg) and not isinstance(arg, (str, os.PathLike, numbers.Real)):
+        if not is_table(arg) and not isinstance(arg, (str, os.PathLike, numbers.Number)):
             accepted = "a string, a path, a number or a table (a data frame of pandas or Polars, an Arrow table, a Dataset of Hugging Face)"
             raise TypeError(f"argument {i + 1} has type {type(arg).__name__}, want {accepted}")
     if any(map(is_table, args)):

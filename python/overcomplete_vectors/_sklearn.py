@@ -107,9 +107,10 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             folder = Path(name)
             save(folder / "X.npy", X)
             if texts is not None:
-                if len(texts) != len(X):
-                    raise ValueError(f"texts: want one for each row of X (got {len(texts)} for {len(X)} rows)")
-                lines = (json.dumps({"text": text if isinstance(text, str) else ""}) + "\n" for text in np.asarray(texts, object))
+                column = np.asarray(texts if hasattr(texts, "__array__") else list(texts), object)
+                if column.shape != (len(X),):
+                    raise ValueError(f"texts: want one for each row of X (got shape {column.shape} for {len(X)} rows)")
+                lines = (json.dumps({"text": text if isinstance(text, str) else ""}) + "\n" for text in column)
                 (folder / "texts.jsonl").write_text("".join(lines), "utf-8", newline="\n")
             options = [
                 *option("--words", None if texts is None else "texts.jsonl"),

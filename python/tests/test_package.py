@@ -613,7 +613,7 @@ class TestSparseEmbedding(Folder):
         e = pipeline[0]
         e._labels = ["", "money", "bank", *"abcde"]
         self.assertEqual(e.get_feature_names_out().tolist(), ["sparseembedding0", "money", "bank", *"abcde"])
-        with self.assertRaisesRegex(ValueError, r"^texts: want one for each row of X \(got 3 for 400 rows\)"):
+        with self.assertRaisesRegex(ValueError, r"^texts: want one for each row of X \(got shape \(3,\) for 400 rows\)"):
             e.fit(x, texts=texts[:3])
 
     def test_search(self):

@@ -17,8 +17,8 @@ const (
 )
 
 // TypeOf returns the narrowest type that represents all values. An empty value in a column of numbers is null. Numbers
-// have JSON's syntax, without leading zeros, so codes such as 007 stay strings. An exponent has a sign, as programs
-// write it, so hashes such as 1e5 stay strings. Columns of empty values are strings.
+// have JSON's syntax, without leading zeros, so codes such as 007 stay strings. Hashes such as 1e5 stay strings,
+// because programs write an exponent with a sign or after a point: 1e+16, 1.0E7. Columns of empty values are strings.
 func TypeOf(values []string) Type {
 	t := String
 	for _, v := range values {
@@ -32,8 +32,8 @@ func TypeOf(values []string) Type {
 		} else {
 			_, err = strconv.ParseInt(v, 10, 64)
 		}
-		e := strings.IndexAny(v, "eE")
-		if err != nil || !json.Valid([]byte(v)) || e >= 0 && !strings.ContainsAny(v[e:], "+-") {
+		hash := strings.ContainsAny(v, "eE") && !strings.ContainsAny(v, ".+-")
+		if err != nil || !json.Valid([]byte(v)) || hash {
 			return String
 		}
 		t = max(t, valueType)
