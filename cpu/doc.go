@@ -21,7 +21,8 @@
 // and of squared gradients of the codes, H is the sum of squared gradients of D, and P the step of D. A tile stores
 // the codes of consecutive rows as compressed rows, and a code pass rewrites it. The initial codes, which the first
 // dictionary pass uses, are dense and random; each step draws the codes that it needs. S and Q are the only V×K
-// arrays.
+// arrays. The first pass of an epoch is the dictionary pass, and the second the code pass. In the authors' order, the
+// first pass updates D and the codes, row by row, and the second measures the codes.
 //
 // The code program treats each row independently: a worker runs the whole program on one tile after another.
 // The dictionary program runs step by step, with the rows or the atoms split between workers.

@@ -33,10 +33,10 @@ const (
 	minReach = 0.15
 )
 
-// GroupLabels returns a label for each group of rows: up to n words, best first. If groups are nested, ranges[g] is the
-// range of group g, and contains the ranges of the groups within g. If ranges is nil, no group contains another. A word can
-// label the group where its score is largest, the groups that contain that group, and groups where its score is at least
-// 0.6 times the largest. It can label another group only if that group would otherwise have no words.
+// GroupLabels returns a label for each group of rows: up to n > 0 words, best first. The half-open intervals ranges say
+// which groups are nested: ranges[g] contains the intervals of the groups within g. If ranges is nil, no group contains
+// another. A word can label the group where its score is largest, the groups that contain that group, and groups where its
+// score is at least 0.6 times the largest. It can label another group only if that group would otherwise have no words.
 //
 // If rows are texts, the words are common in the group, rare outside, and occur together. The first word
 // has the largest score
@@ -61,7 +61,7 @@ const (
 //
 // A phrase of two words that are often adjacent, such as "hard drive", replaces these if its score is at least 0.9 times
 // the lower of their scores and at least 0.5 times the higher. If a group has no words, its label is the beginning of
-// one of its texts. If two labels would be the same, another word replaces the last word of one. If there is no other
+// its first text. If two labels would be the same, another word replaces the last word of one. If there is no other
 // word, the labels stay the same, and [Distinct] can number them. GroupLabels counts words in at most 20,000 texts.
 //
 // If rows are words, the label consists of the words nearest to the sum of the group's codes.

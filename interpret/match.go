@@ -1,7 +1,6 @@
 package interpret
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -59,13 +58,14 @@ func MatchAtoms(ctx context.Context, a, b []float32, dim int) ([]Match, error) {
 	return matches, nil
 }
 
-// normalized returns a copy of atoms, each scaled to norm 1 unless it is zero.
+// normalized returns a copy of atoms, each scaled to norm 1 unless its norm is zero or NaN.
 func normalized(atoms []float32, dim int) blas32.General {
 	u := blas32.General{Rows: len(atoms) / dim, Cols: dim, Stride: dim, Data: slices.Clone(atoms)}
 	for atom := range slices.Chunk(u.Data, dim) {
-		norm := cmp.Or(Code{Value: atom}.Norm(), 1)
-		for j, v := range atom {
-			atom[j] = float32(float64(v) / norm)
+		if norm := (Code{Value: atom}).Norm(); norm > 0 {
+			for j, v := range atom {
+				atom[j] = float32(float64(v) / norm)
+			}
 		}
 	}
 	return u

@@ -96,7 +96,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-cache") // the next model may have the same address
-	handler, ok := (*s.routes.Load())[r.URL.Path]
+	serve, ok := (*s.routes.Load())[r.URL.Path]
 	allowed := []string{http.MethodGet, http.MethodHead}
 	if r.URL.Path == labelsPath {
 		allowed = append(allowed, http.MethodPost)
@@ -112,7 +112,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		header.Set("Allow", list)
 		fail(w, &RequestError{Status: http.StatusMethodNotAllowed, Message: list + " only"})
 	default:
-		handler.ServeHTTP(w, r)
+		serve.ServeHTTP(w, r)
 	}
 }
 
