@@ -234,7 +234,11 @@ func search(cmd *cobra.Command, x *interpret.Index, s steering, query string, n 
 		Total int    `json:"total"`
 		Texts []text `json:"texts"`
 	}{interpret.QuerySearch, q.Total, found}, func(b *strings.Builder) {
-		fmt.Fprintf(b, "%d texts contain all words; the best:\n", q.Total)
+		contain := "texts contain"
+		if q.Total == 1 {
+			contain = "text contains"
+		}
+		fmt.Fprintf(b, "%d %s all words; the best:\n", q.Total, contain)
 		for _, t := range found {
 			if s != nil {
 				fmt.Fprintf(b, "%6.3f", *t.Score)

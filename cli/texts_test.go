@@ -46,7 +46,7 @@ func TestTexts(t *testing.T) {
 		"explain model sleeps":       "d9: 1 of 2 dimensions\nthe cat sleeps\n …   1.00  d8  a \\x1b[31mcat\n … cat",
 		"nearest model d7 - d3":      "d7  money in a bank − d3  rain today\n … d5  the bank of money",
 		"nearest model heavy rain":   "d0  heavy rain today\n … 1.000  d1  rain and more rain",
-		`nearest model "of money"`:   "1 texts contain all words; the best:\n  d5  the bank of money\n  d7  money in a bank\n",
+		`nearest model "of money"`:   "1 text contains all words; the best:\n  d5  the bank of money\n  d7  money in a bank\n",
 		"compare model d0 d7 --json": `"texts": [ … "d0",`,
 		"compare model d0 d7":        "d0  heavy rain today\nd7  money in a bank\nd0, d7: cosine 0.371\n",
 		"labels model":               "0\t\t\train today … 1\t\t\tbank money",
