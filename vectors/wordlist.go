@@ -227,6 +227,6 @@ func (l *wordList) close() {
 	l.stored.Close()
 }
 
-const listAdvice = "a word list has one word or text per line, or is a table: a header with a column word or text, and as many cells in each row"
+const listAdvice = "a word list has one word or text per line, or is a table whose rows have the header's number of cells, with a column word or text"
 
 var errTab = &tabular.OptionError{Option: "TextColumn", Err: errors.New("the word contains a tab; " + listAdvice)}
