@@ -32,11 +32,10 @@ func TestMemory(t *testing.T) {
 		}
 		index, search := Memory(codes)
 		var x *Index
-		indexPeak := peak(func() { x = NewIndex(codes); x.Label(Pole{}) })
-		searchPeak := peak(func() { x.Search("word1", 1) })
-		// A collection counts as live what is allocated while it runs: up to 4 % here, on a busy machine.
+		indexPeak := peak(index, func() { x = NewIndex(codes); x.Label(Pole{}) })
+		searchPeak := peak(search, func() { x.Search("word1", 1) })
 		for what, sizes := range map[string][2]uint64{"index": {index, indexPeak}, "search": {search, searchPeak}} {
-			if estimate, used := sizes[0], sizes[1]; used > estimate+estimate/10 || estimate > 3*used {
+			if estimate, used := sizes[0], sizes[1]; used > estimate || estimate > 3*used {
 				t.Errorf("%s of %d texts: %d bytes, estimated %d", what, rows, used, estimate)
 			}
 		}
@@ -57,8 +56,18 @@ func allocated(processors int, f func()) uint64 {
 	return bytes()
 }
 
-// peak returns the largest number of bytes in use during f, above those before.
-func peak(f func()) (most uint64) {
+// peak returns the largest number of bytes in use during f, above those before. On a busy machine, a collection may also
+// count what is allocated while it runs. If more than estimate is in use, f is therefore run up to twice more, and the
+// least peak counts.
+func peak(estimate uint64, f func()) uint64 {
+	least := peakOnce(f)
+	for i := 0; i < 2 && least > estimate; i++ {
+		least = min(least, peakOnce(f))
+	}
+	return least
+}
+
+func peakOnce(f func()) (most uint64) {
 	defer debug.SetGCPercent(debug.SetGCPercent(10)) // live is measured at each collection
 	live := func() uint64 {
 		sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
