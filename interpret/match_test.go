@@ -74,6 +74,16 @@ func TestMatchAtoms(t *testing.T) {
 }
 
 // A model of many atoms of one number is a small file.
+// An atom that isn't a number doesn't disturb the others.
+func TestMatchAtomsNaN(t *testing.T) {
+	nan := float32(math.NaN())
+	for _, a := range [][]float32{{1, 0, 0, 1, nan, 1}, {nan, 1, 1, 0, 0, 1}} {
+		if matches, err := MatchAtoms(t.Context(), a, []float32{1, 0, 0, 1}, 2); err != nil || len(matches) != 3 {
+			t.Errorf("%v: %v, %v", a, matches, err)
+		}
+	}
+}
+
 func TestMatchAtomsChecksMemory(t *testing.T) {
 	if _, ok := memory.Total(); !ok {
 		t.Skip("the memory of this machine is unknown")

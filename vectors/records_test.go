@@ -390,6 +390,8 @@ func TestReadTableAsWordList(t *testing.T) {
 	for list, message := range map[string]string{
 		"word,n\na,1\nb,2\n":               "LIST: the word list, read as CSV, has fewer words than rows (got 2 words)",
 		"word,n\na,1\nb,2\nc,3\nd,4\n":     "LIST: the word list, read as CSV, has more words than rows (got more than 3 words)",
+		"id,text\na,b,c\nd,e,f\ng,h\n":     "LIST:2: read as CSV: the row has the wrong number of cells (got 3, want 2)",
+		`{"text":"a"}` + "\nnull\n":        "LIST:2: read as JSON lines: not a JSON object (got \"null\", want { at byte 1)",
 		"word,n\na,1\nb\nc,3\n":            `LIST:3: word "b": read as CSV: the row has the wrong number of cells (got 1, want 2)`,
 		"id,text\na,\"b\n\"\na,b\nc,b\n":   `LIST:4: a previous row has the same id, "a"`,
 		"text,n\na,1\nb,2\n\"c,1\n":        "LIST:4: the quote that begins in this line doesn't end within the file, or within 33554432 bytes",
@@ -406,6 +408,11 @@ func TestReadTableAsWordList(t *testing.T) {
 		if err != nil || !slices.Equal(got.Texts.Text, strings.Split(lines, "\n")[:3]) {
 			t.Errorf("%+v, error %v", got, err)
 		}
+	}
+	long := strings.Repeat("a ", window) // no complete row is among the first lines
+	got, _, err := Read(t.Context(), []string{tempFile(t, array)}, ReadOptions{WordList: tempFile(t, "id,text\nx,\""+long+"\"\ny,b\nz,c\n")})
+	if err != nil || !slices.Equal(got.IDs, []string{"x", "y", "z"}) || got.Texts.Text[0] != long {
+		t.Errorf("a list with a long row: error %v", err)
 	}
 	checkError(t, tempFile(t, array), ReadOptions{WordList: tempFile(t, "key,body\na,b\nc,d\ne,f\n"), TextColumn: "bdy"}, `LIST: has no column "bdy" (columns: ["key" "body"])`)
 	checkError(t, tempFile(t, array), ReadOptions{WordList: tempFile(t, "a\nb\nc\n"), IDColumn: "id"}, "FILE: "+errColumns.Error())
